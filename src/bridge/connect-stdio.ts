@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Clock } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
+import { CallCapacity, Calls } from '../relay/calls.ts';
 import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
@@ -58,14 +58,14 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     },
     deps,
   );
-  const exchanges = new Exchanges({
+  const calls = new Calls({
     clock: deps.clock,
-    ...new ExchangeCapacity(maxInFlight).share(),
+    ...new CallCapacity(maxInFlight).share(),
     ...observing,
     tools: createToolFilter(server.tools),
     refusal,
   });
-  const sessions = createSessions(server, { dialers, exchanges, deps });
+  const sessions = createSessions(server, { dialers, calls, deps });
   const { maxMessageBytes, maxLineBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxSentBytes: maxLineBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
   const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });

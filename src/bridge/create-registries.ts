@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
-import type { Exchanges } from '../relay/exchanges.ts';
+import type { Calls } from '../relay/calls.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/sessions/session-registry.ts';
 import type { SharedState } from '../relay/shared-state.ts';
@@ -9,8 +9,8 @@ import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
   readonly dialers: CallerDialers;
-  /** Open exchanges, within the limits of the whole bridge. */
-  readonly exchanges: Exchanges;
+  /** Begins and ends all calls, within the limits of the whole bridge. */
+  readonly calls: Calls;
   /** State shared with other bridges; undefined: there are no others. */
   readonly shared?: SharedState | undefined;
   readonly deps: Deps;

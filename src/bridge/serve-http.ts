@@ -16,7 +16,7 @@ import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { wordsOfStreams } from '../http/server/listen.ts';
 import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
-import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
+import { CallCapacity, Calls } from '../relay/calls.ts';
 import { ServerSpeech } from '../relay/observer.ts';
 import type { Replica } from '../replicas/replica.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -80,7 +80,7 @@ export async function createHttpBridge(
   const authentication = await createAuthentication(listener, deps);
   const capacity = {
     children: new SharedCapacity(config.limits.maxChildren),
-    calls: new ExchangeCapacity(config.limits.maxInFlight),
+    calls: new CallCapacity(config.limits.maxInFlight),
   };
   const { observation: observed } = config;
   const inspect = (): Inspection => inspectAll();
@@ -260,7 +260,7 @@ interface DialParts {
   /** Addresses at which this bridge listens. */
   readonly bound: () => readonly BoundAddress[];
   /** Capacity that all servers share. */
-  readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
+  readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly replica: Replica | undefined;
   readonly shutdownGraceMs: number;
@@ -326,7 +326,7 @@ function createDial(
         sessionDialers: dialers,
         callDialers: dialers,
         callerTokens,
-        exchanges: new Exchanges({
+        calls: new Calls({
           clock: deps.clock,
           ...callShare,
           ...observing,

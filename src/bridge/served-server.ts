@@ -10,7 +10,7 @@ import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { BodyBudget } from '../http/server/read-body.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
-import type { Exchanges } from '../relay/exchanges.ts';
+import type { Calls } from '../relay/calls.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
 import type { ReplicatedServer } from '../replicas/replicated-server.ts';
@@ -28,7 +28,7 @@ export interface DialledServer {
   readonly callDialers: CallerDialers;
   /** Is told of the tokens that callers show; undefined: nothing is made of them. */
   readonly callerTokens: CallerTokens | undefined;
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   /** Limits the bytes of messages for this server that are still being read. */
   readonly bodies: BodyBudget;
   /** Numbers of its running processes, and of those that ended unexpectedly. */
@@ -68,10 +68,10 @@ export class ServedServer implements Part {
   readonly #dialled: DialledServer;
 
   constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, exchanges, bodies, replicated } = dialled;
+    const { sessionDialers, callDialers, calls, bodies, replicated } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    const parts = { exchanges, deps, shared: replicated?.state };
+    const parts = { calls, deps, shared: replicated?.state };
     this.sessions = createSessions(config, { ...parts, dialers: sessionDialers });
     this.modernCalls = createModernCalls({ ...config, callers }, { ...parts, dialers: callDialers });
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
@@ -96,14 +96,14 @@ export class ServedServer implements Part {
   }
 
   inspect(): InspectedPart {
-    const { exchanges, processes, queues } = this.#dialled;
-    const requests = { queue: 'large_requests', items: undefined, bytes: exchanges.largeRequestBytes };
+    const { calls, processes, queues } = this.#dialled;
+    const requests = { queue: 'large_requests', items: undefined, bytes: calls.largeRequestBytes };
     return {
       sessions: this.sessions.size,
-      openCalls: exchanges.size,
+      openCalls: calls.size,
       processes: processes.running,
       restarts: processes.failed,
-      verdicts: exchanges.speech.all,
+      verdicts: calls.speech.all,
       queues: [requests, ...queues.sizes],
     };
   }

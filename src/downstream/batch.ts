@@ -3,7 +3,7 @@ import { BridgeError } from '../errors.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../relay/exchange.ts';
+import type { Lane } from '../relay/call.ts';
 import { ownBytes } from '../wire/byte-collector.ts';
 import { Frame } from '../wire/frame.ts';
 import type { EnvelopeFault } from '../wire/scan-envelope.ts';

@@ -2,8 +2,8 @@ import { BridgeError } from '../errors.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
-import { withdrawal } from './exchanges.ts';
+import type { Call } from './call.ts';
+import { withdrawal } from './calls.ts';
 import { type CallHandler, type CallServer, type ModernCall, wordsOf } from './modern-call.ts';
 import type { LinkOwner, ServerFault, UpstreamLink } from './ports.ts';
 
@@ -67,7 +67,7 @@ class CallOverLink implements CallHandler, LinkOwner {
     this.#link = link;
   }
 
-  fromServer(frame: Frame, known?: Exchange): void {
+  fromServer(frame: Frame, known?: Call): void {
     const call = this.#call;
     if (!call.isOpen) return;
     if (frame.kind === 'notification') return call.fromServer(frame);

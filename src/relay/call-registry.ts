@@ -4,9 +4,9 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { readRequestState } from '../mcp/classify/input-responses.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
+import type { Lane } from './call.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
-import type { Lane } from './exchange.ts';
-import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
+import { type Calls, type CallTimes, drained, shortestOf, sweepPeriodOf } from './calls.ts';
 import {
   type CallHost,
   type CallOrigin,
@@ -23,7 +23,7 @@ export interface CallRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
   /** Shared with the sessions. Subscriptions count, because they are calls that stay open. */
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   /** Calls that one caller may have open, so that others get some too. Default: as many as all callers together. */
   readonly maxSessionInFlight?: number;
   /** Limits on the total of several bridges. Undefined if this bridge is the only one. */
@@ -41,7 +41,7 @@ export interface CallRequest extends CallOrigin {
 /** All open modern calls of the bridge, which are requests that belong to no session. */
 export class CallRegistry implements CallHost {
   readonly #options: CallRegistryOptions;
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   readonly #maxSessionInFlight: number;
   readonly #calls = new LinkedList<ModernCall>();
   #size = 0;
@@ -53,8 +53,8 @@ export class CallRegistry implements CallHost {
   constructor(options: CallRegistryOptions) {
     this.#options = options;
     this.#callerLinks = new CallerLinks(options.dialers, options.deps);
-    this.exchanges = options.exchanges;
-    this.#maxSessionInFlight = options.maxSessionInFlight ?? options.exchanges.maxOpen;
+    this.calls = options.calls;
+    this.#maxSessionInFlight = options.maxSessionInFlight ?? options.calls.maxOpen;
   }
 
   get log(): Deps['log'] {
@@ -79,8 +79,8 @@ export class CallRegistry implements CallHost {
       peer = createPeer();
     } catch (thrown) {
       if (server !== undefined) this.#linkEnded(request);
-      const describe = (): ObservedClient => describeCaller(request, frame, this.exchanges.server);
-      this.exchanges.refuse({ describe }, frame, toBridgeError(thrown));
+      const describe = (): ObservedClient => describeCaller(request, frame, this.calls.server);
+      this.calls.refuse({ describe }, frame, toBridgeError(thrown));
       throw thrown;
     }
     const call = new ModernCall(this, request, frame, peer);
@@ -93,14 +93,14 @@ export class CallRegistry implements CallHost {
       call.start(frame, metadata, server);
     } catch (thrown) {
       // A fault of the bridge itself, which is answered by what called this.
-      if (call.isOpen) this.exchanges.fail(call, call, toBridgeError(thrown));
+      if (call.isOpen) this.calls.fail(call, call, toBridgeError(thrown));
       throw thrown;
     }
   }
 
   /** Forwards a notification that belongs to no call. A notification has no answer, so failures are only logged. */
   notify(notification: Frame, caller: NotifyingCaller): void {
-    if (this.#isDraining || this.exchanges.answerToHidden(notification) !== undefined) return;
+    if (this.#isDraining || this.calls.answerToHidden(notification) !== undefined) return;
     this.#callerLinks.send(notification, caller);
   }
 
@@ -109,7 +109,7 @@ export class CallRegistry implements CallHost {
     if (this.#isDraining && readRequestState(frame) === undefined) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    const refusal = this.exchanges.refusalOf(frame);
+    const refusal = this.calls.refusalOf(frame);
     if (refusal !== undefined) throw refusal;
     if (this.countOf(principal) >= this.#maxSessionInFlight) {
       const message = `${this.#maxSessionInFlight} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
@@ -145,7 +145,7 @@ export class CallRegistry implements CallHost {
   #startSweep(): void {
     if (this.#stopSweep !== undefined) return;
     const periodMs = sweepPeriodOf(shortestOf(this.#options));
-    const { clock } = this.exchanges;
+    const { clock } = this.calls;
     if (Number.isFinite(periodMs)) this.#stopSweep = clock.every(periodMs, () => this.#sweep(clock.now()));
   }
 
@@ -159,7 +159,7 @@ export class CallRegistry implements CallHost {
    */
   drain(graceMs: number, isAwaited: () => boolean = () => false): Promise<void> {
     this.#isDraining = true;
-    return drained(this.exchanges.clock, graceMs, () => this.#hasOpenCalls() || isAwaited());
+    return drained(this.calls.clock, graceMs, () => this.#hasOpenCalls() || isAwaited());
   }
 
   #hasOpenCalls(): boolean {

@@ -3,7 +3,7 @@ import { ByteQueue } from '../collections/bounded-collections.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Lane } from './exchange.ts';
+import type { Lane } from './call.ts';
 import type { CallerDialers, CallerEnvironment, LinkOwner, UpstreamLink } from './ports.ts';
 
 /** Number of callers that have a link. Beyond it, the least recently used link is closed. */

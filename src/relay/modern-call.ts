@@ -4,9 +4,9 @@ import { findProgressToken } from '../mcp/classify/correlators.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { Call, type Lane } from './call.ts';
+import type { CallOwner, Calls, CallTimes } from './calls.ts';
 import { modernIntroductionOf } from './client-presence.ts';
-import { Exchange, type Lane } from './exchange.ts';
-import type { CallTimes, ExchangeOwner, Exchanges } from './exchanges.ts';
 import type { ClientIntroduction, ObservedClient, Transport } from './observer.ts';
 
 /** The client's side of one call, such as the response of its POST. Implemented in downstream/streamable-stateless/. */
@@ -78,7 +78,7 @@ export function describeCaller(
 
 /** All calls of the bridge, as one of them sees them. */
 export interface CallHost {
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   readonly log: Logger;
   /** Called once, when the call has ended. */
   ended(call: ModernCall): void;
@@ -88,7 +88,7 @@ export interface CallHost {
  * A modern request that comes alone, as over HTTP, from its arrival to its answer. The request is answered exactly once,
  * or withdrawn. A call has no timer, no table and no log of its own.
  */
-export class ModernCall extends Exchange implements CallListener, ExchangeOwner, CallOrigin {
+export class ModernCall extends Call implements CallListener, CallOwner, CallOrigin {
   declare readonly lane: CallPeer;
   readonly principal: string;
   readonly environment: CallOrigin['environment'];
@@ -101,7 +101,7 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
   constructor(host: CallHost, origin: CallOrigin, request: Frame, lane: CallPeer) {
     const { id, method, bytes } = request;
     const token = findProgressToken(request)?.value;
-    super(id as JsonRpcId, method as string, lane, token, host.exchanges.clock.now());
+    super(id as JsonRpcId, method as string, lane, token, host.calls.clock.now());
     this.requestBytes = bytes.length;
     this.#host = host;
     this.principal = origin.principal;
@@ -125,9 +125,9 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
 
   /** Gives the request to the server. Called once. */
   start(request: Frame, metadata: RequestMetadata, server: CallServer): void {
-    const { exchanges } = this.#host;
-    const sent = exchanges.open(this, this, request);
-    const refused = exchanges.answerToHidden(sent);
+    const { calls } = this.#host;
+    const sent = calls.open(this, this, request);
+    const refused = calls.answerToHidden(sent);
     if (refused !== undefined) return this.fromServer(refused);
     if (!server.take(this, sent, metadata) && this.isOpen) this.lane.pause();
   }
@@ -141,7 +141,7 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
   /** A disconnect is the cancellation of the request. [spec 2026-07-28 transports/streamable-http#cancellation] */
   clientLeft(): void {
     if (!this.isOpen) return;
-    this.#host.exchanges.cancel(this, this);
+    this.#host.calls.cancel(this, this);
     this.servedBy.withdraw(this, CLIENT_LEFT);
     this.lane.resume();
   }
@@ -151,16 +151,16 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
   /** Called by the server with the answer to the request, or with a notification about it. */
   fromServer(frame: Frame): void {
     if (!this.isOpen) return;
-    const { exchanges } = this.#host;
-    if (frame.isResponse) return this.#answer(exchanges.answer(this, this, frame));
-    exchanges.heard(this);
+    const { calls } = this.#host;
+    if (frame.isResponse) return this.#answer(calls.answer(this, this, frame));
+    calls.heard(this);
     this.sentBytes += frame.bytes.length;
     if (!this.lane.send(frame)) this.servedBy.pause(this);
   }
 
   /** Called by the server if it will not answer. */
   fail(error: BridgeError): void {
-    if (this.isOpen) this.#answer(this.#host.exchanges.fail(this, this, error));
+    if (this.isOpen) this.#answer(this.#host.calls.fail(this, this, error));
   }
 
   serverDrained(): void {
@@ -178,7 +178,7 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
   /** Fails the call if it has been silent, or open, for too long. */
   sweep(nowMs: number, times: CallTimes): void {
     if (!this.isOpen) return;
-    const timedOut = this.#host.exchanges.timeOut(this, this, nowMs, times);
+    const timedOut = this.#host.calls.timeOut(this, this, nowMs, times);
     if (timedOut === undefined) return;
     this.servedBy.withdraw(this, timedOut.error);
     this.#answer(timedOut.answer);
@@ -187,19 +187,19 @@ export class ModernCall extends Exchange implements CallListener, ExchangeOwner,
   /** Answers with the reason, because the bridge ends. */
   close(reason: BridgeError): void {
     if (!this.isOpen) return;
-    const { exchanges } = this.#host;
-    this.#answer(this.isSubscription ? exchanges.endSubscription(this, this) : exchanges.fail(this, this, reason));
+    const { calls } = this.#host;
+    this.#answer(this.isSubscription ? calls.endSubscription(this, this) : calls.fail(this, this, reason));
     this.servedBy.withdraw(this, reason);
   }
 
-  // ---- for the exchanges
+  // ---- as the owner of the call
 
   ended(): void {
     this.#host.ended(this);
   }
 
   describe(request: Frame): ObservedClient {
-    return describeCaller(this, request, this.#host.exchanges.server);
+    return describeCaller(this, request, this.#host.calls.server);
   }
 }
 

@@ -6,14 +6,14 @@ import { findCancelledId, findSubscriptionId } from '../mcp/classify/correlators
 import { CANCELLED, LISTEN, LOG_MESSAGE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import type { Exchange, ExchangeTable } from './exchange.ts';
+import type { Call, CallTable } from './call.ts';
 import type { Questions } from './questions.ts';
 
 /** Returns the call that the message itself points to. If the server withdraws a question, the question is closed. */
-export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Questions): Exchange | undefined {
+export function findCallOf(frame: Frame, calls: CallTable, questions: Questions): Call | undefined {
   switch (frame.method) {
     case LOG_MESSAGE:
-      return exchanges.sole();
+      return calls.sole();
     case CANCELLED: {
       const question = findCancelledId(frame);
       return question && questions.close(question.value);
@@ -27,15 +27,15 @@ export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Qu
  * The recipient of a notification: one call, the `client` in general, or `nobody` if its call is over or does not
  * exist.
  */
-export type Addressee = Exchange | 'client' | 'nobody';
+export type Addressee = Call | 'client' | 'nobody';
 
 /**
  * Returns the recipient of a notification of a modern server. After a request was withdrawn, nothing more may be sent
  * for it. [spec 2026-07-28 transports/stdio#cancellation]
  *
- * @param known the exchange that the notification belongs to, according to the transport
+ * @param known the call that the notification belongs to, according to the transport
  */
-export function findAddressee(frame: Frame, known: Exchange | undefined, open: ExchangeTable): Addressee {
+export function findAddressee(frame: Frame, known: Call | undefined, open: CallTable): Addressee {
   if (frame.method === CANCELLED) return findEndedListen(frame, open);
   if (known !== undefined) return known.state.kind === 'open' ? known : 'nobody';
   switch (frame.method) {
@@ -50,17 +50,17 @@ export function findAddressee(frame: Frame, known: Exchange | undefined, open: E
 /**
  * A server may end a subscription by this notification, and nothing else. [spec 2026-07-28 basic/patterns/cancellation]
  */
-function findEndedListen(frame: Frame, open: ExchangeTable): Addressee {
+function findEndedListen(frame: Frame, open: CallTable): Addressee {
   const cancelled = findCancelledId(frame);
-  const exchange = cancelled && open.find(cancelled.value);
-  return exchange?.method === LISTEN ? exchange : 'nobody';
+  const call = cancelled && open.find(cancelled.value);
+  return call?.method === LISTEN ? call : 'nobody';
 }
 
-function findSubscriber(frame: Frame, open: ExchangeTable): Addressee {
+function findSubscriber(frame: Frame, open: CallTable): Addressee {
   const subscription = findSubscriptionId(frame);
   if (subscription === undefined) return 'client';
-  const exchange = open.find(subscription.value);
-  return exchange?.method === LISTEN ? exchange : 'nobody';
+  const call = open.find(subscription.value);
+  return call?.method === LISTEN ? call : 'nobody';
 }
 
 /** Number of tasks of one client whose progress may still come. Most clients have a few. */

@@ -12,7 +12,7 @@
 import type { BridgeError } from '../errors.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Exchange, Lane } from './exchange.ts';
+import type { Call, Lane } from './call.ts';
 import type { CallServer } from './modern-call.ts';
 import type { SessionState } from './sessions/session-state.ts';
 
@@ -26,12 +26,12 @@ export interface DownstreamPeer {
    */
   readonly hasLeft: boolean;
   /**
-   * Sends a message to the client: on the lane of the exchange if there is one, otherwise on any stream that may carry
+   * Sends a message to the client: on the lane of the call if there is one, otherwise on any stream that may carry
    * messages of no request. A response ends its lane. Returns false if the client is full; `clientDrained` follows.
    */
-  send(frame: Frame, exchange?: Exchange): boolean;
-  /** Gives up the lane of an exchange that ends without an answer, because its client has withdrawn the request. */
-  release(exchange: Exchange): void;
+  send(frame: Frame, call?: Call): boolean;
+  /** Gives up the lane of a call that ends without an answer, because its client has withdrawn the request. */
+  release(call: Call): void;
   /** Called after the handshake. From then on the peer behaves as this revision requires. */
   negotiated(revision: Revision): void;
   /** Stops taking messages from the client until `resume` is called. */
@@ -72,10 +72,10 @@ export interface UpstreamLink {
   /** The process that the server runs in. Undefined if the bridge has started none, or has not started it yet. */
   readonly process: ServerProcess | undefined;
   /**
-   * Sends a message to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
+   * Sends a message to the server. `call` is given for requests, and for notifications about a request (cancelled).
    * Returns false if the server is full; `serverDrained` follows.
    */
-  send(frame: Frame, exchange?: Exchange): boolean;
+  send(frame: Frame, call?: Call): boolean;
   /** Stops reading messages of the server until `resume` is called. */
   pause(): void;
   resume(): void;
@@ -88,8 +88,8 @@ export interface UpstreamLink {
 
 /** Called by an upstream transport with everything that happens on the server's side. */
 export interface ServerListener {
-  /** `exchange` is given if the transport itself can tell which call the message belongs to. */
-  fromServer(frame: Frame, exchange?: Exchange): void;
+  /** `call` is given if the transport itself can tell which call the message belongs to. */
+  fromServer(frame: Frame, call?: Call): void;
   /**
    * Called for a message that could not be taken, because it is too large or not a message. Its call fails, and the
    * link continues.

@@ -4,7 +4,7 @@ import { PING } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
-import type { Exchange } from './exchange.ts';
+import type { Call } from './call.ts';
 
 /** Requests of a server that one client may have open. A client with more does not answer them. */
 export const MAX_OPEN_QUESTIONS = 1024;
@@ -24,7 +24,7 @@ export function refusalOfId(id: JsonRpcId): BridgeError | undefined {
 /** Requests of a server that its client has not answered. Each belongs to a call, if the call is known. */
 export class Questions {
   readonly #clock: Clock;
-  readonly #open = new Map<JsonRpcId, Exchange | undefined>();
+  readonly #open = new Map<JsonRpcId, Call | undefined>();
   #refused: BridgeError | undefined;
 
   constructor(clock: Clock) {
@@ -49,11 +49,11 @@ export class Questions {
     return this.#open.size >= MAX_OPEN_QUESTIONS ? TOO_MANY : refusalOfId(id);
   }
 
-  open(id: JsonRpcId, exchange: Exchange | undefined): void {
+  open(id: JsonRpcId, call: Call | undefined): void {
     // A server that uses an id twice gets one answer. The call of the earlier question must not wait for ever.
     this.close(id);
-    this.#open.set(id, exchange);
-    if (exchange !== undefined) exchange.openQuestions += 1;
+    this.#open.set(id, call);
+    if (call !== undefined) call.openQuestions += 1;
   }
 
   /** Closes the question that the client has answered. Returns false if no question is open under this id. */
@@ -64,19 +64,19 @@ export class Questions {
   }
 
   /** Closes a question and returns its call, whose time of silence starts again. */
-  close(id: JsonRpcId): Exchange | undefined {
-    const exchange = this.#open.get(id);
+  close(id: JsonRpcId): Call | undefined {
+    const call = this.#open.get(id);
     this.#open.delete(id);
-    if (exchange !== undefined) {
-      exchange.openQuestions -= 1;
-      exchange.lastActiveMs = this.#clock.now();
+    if (call !== undefined) {
+      call.openQuestions -= 1;
+      call.lastActiveMs = this.#clock.now();
     }
-    return exchange;
+    return call;
   }
 
   /** Forgets the questions of a call whose client answers them on another bridge. */
-  forget(exchange: Exchange): void {
-    for (const [id, asker] of this.#open) if (asker === exchange) this.#open.delete(id);
+  forget(call: Call): void {
+    for (const [id, asker] of this.#open) if (asker === call) this.#open.delete(id);
   }
 
   /** Closes all questions and returns their ids. */

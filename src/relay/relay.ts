@@ -9,9 +9,9 @@ import { ERAS, type Era, type EraRules, type Revision, servedRevision } from '..
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { type Call, CallTable, INITIALIZE_TOO_LARGE, type Lane } from './call.ts';
+import { type CallOwner, type Calls, type CallTimes, withdrawal } from './calls.ts';
 import { ClientPresence } from './client-presence.ts';
-import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
-import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { createsTask, findAddressee, findCallOf, TaskTokens } from './notifications.ts';
 import type { ClientOrigin, ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, LinkOwner, ServerFault, ServerProcess, UpstreamLink } from './ports.ts';
@@ -21,7 +21,7 @@ import type { SessionRestorer } from './sessions/session-restorer.ts';
 export interface RelayOptions extends CallTimes {
   readonly log: Logger;
   /** Shared with all other clients. */
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   readonly origin: ClientOrigin;
   /** The era of both ends. A modern relay is `ready` from the start, and its server asks nothing. */
   readonly era: Era;
@@ -33,7 +33,7 @@ export interface RelayOptions extends CallTimes {
    * Called for each open call at the end. Returns true if another bridge waits for the call's answer, so that the
    * client gets no error here.
    */
-  readonly goesOn?: ((exchange: Exchange) => boolean) | undefined;
+  readonly goesOn?: ((call: Call) => boolean) | undefined;
   /**
    * Called once when the relay is closed: one end is gone, or the handshake failed. Both ends have been closed then.
    */
@@ -60,11 +60,11 @@ type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
  * Joins one client with one server. Both speak the same era, so messages pass unchanged. The relay decides the
  * recipient of each message, and ensures that every request is answered exactly once or withdrawn.
  */
-export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
+export class Relay implements ClientListener, LinkOwner, CallOwner {
   readonly #options: RelayOptions;
   readonly #log: Logger;
-  readonly #exchanges: Exchanges;
-  readonly #open: ExchangeTable;
+  readonly #calls: Calls;
+  readonly #open: CallTable;
   readonly #rules: EraRules;
   readonly #questions: Questions;
   readonly #presence: ClientPresence;
@@ -83,10 +83,10 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     this.#options = options;
     this.#log = options.log;
     this.#rules = ERAS[options.era];
-    this.#exchanges = options.exchanges;
-    this.#open = new ExchangeTable(options.maxSessionInFlight);
-    this.#questions = new Questions(options.exchanges.clock);
-    this.#presence = new ClientPresence(options.exchanges, options.origin, options.era);
+    this.#calls = options.calls;
+    this.#open = new CallTable(options.maxSessionInFlight);
+    this.#questions = new Questions(options.calls.clock);
+    this.#presence = new ClientPresence(options.calls, options.origin, options.era);
     this.#state = this.#rules.begins === 'initialize' ? 'opening' : 'ready';
   }
 
@@ -110,8 +110,8 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
 
   /** Registers a question that another bridge has asked the client, in a call that continues here. */
   wasAsked(id: JsonRpcId, { id: callId }: Frame): void {
-    const exchange = this.#open.find(callId as JsonRpcId);
-    if (exchange !== undefined) this.#questions.open(id, exchange);
+    const call = this.#open.find(callId as JsonRpcId);
+    if (call !== undefined) this.#questions.open(id, call);
   }
 
   /** The process of the server, if this client has one to itself. */
@@ -128,7 +128,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     return this.#state === 'draining';
   }
 
-  get openExchanges(): number {
+  get openCalls(): number {
     return this.#open.size;
   }
 
@@ -156,50 +156,50 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   }
 
   #requestFromClient(frame: Frame, lane: Lane): void {
-    const exchange = this.#exchanges.create(frame, lane);
+    const call = this.#calls.create(frame, lane);
     if (this.#presence.isAwaited) this.#presence.sees(frame);
-    const refusal = this.#refusal(exchange, frame);
+    const refusal = this.#refusal(call, frame);
     if (refusal !== undefined) {
-      this.#peer?.send(this.#exchanges.refuse(this, frame, refusal), exchange);
+      this.#peer?.send(this.#calls.refuse(this, frame, refusal), call);
       if (refusal === INITIALIZE_TOO_LARGE) this.#handshakeFailed(refusal);
       return;
     }
-    this.#open.add(exchange);
-    const sent = this.#exchanges.open(this, exchange, frame);
-    if (exchange.method === SET_LEVEL) this.#presence.used('logging');
-    const refused = this.#exchanges.answerToHidden(sent);
-    if (refused === undefined) this.#toServer(sent, exchange);
-    else this.#answerFromServer(refused, exchange);
+    this.#open.add(call);
+    const sent = this.#calls.open(this, call, frame);
+    if (call.method === SET_LEVEL) this.#presence.used('logging');
+    const refused = this.#calls.answerToHidden(sent);
+    if (refused === undefined) this.#toServer(sent, call);
+    else this.#answerFromServer(refused, call);
   }
 
-  #refusal(exchange: Exchange, request: Frame): BridgeError | undefined {
+  #refusal(call: Call, request: Frame): BridgeError | undefined {
     if (this.#state === 'draining' || this.isClosed) {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
-    const refusal = this.#open.refusalOf(exchange);
+    const refusal = this.#open.refusalOf(call);
     // An `initialize` is exempt, because a session without a handshake would only take a slot. The number of sessions
     // has its own limit.
-    if (refusal !== undefined || exchange.method === INITIALIZE) return refusal;
-    return this.#exchanges.refusalOf(request);
+    if (refusal !== undefined || call.method === INITIALIZE) return refusal;
+    return this.#calls.refusalOf(request);
   }
 
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELLED) {
       // A notification has no answer, but a server may carry out a tool call that is sent as one.
-      return this.#exchanges.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
+      return this.#calls.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
     }
     const cancelled = findCancelledId(frame);
-    const exchange = cancelled && this.#open.find(cancelled.value);
-    if (exchange === undefined) {
+    const call = cancelled && this.#open.find(cancelled.value);
+    if (call === undefined) {
       // The request was answered already, or never sent. Such a notification may be ignored.
       // [spec 2025-11-25 basic/utilities/cancellation]
       return this.#log.debug('client cancelled a request that is not open');
     }
     // [spec 2025-11-25 basic/utilities/cancellation] a client must not cancel `initialize`.
-    if (exchange.method === INITIALIZE) return;
-    this.#exchanges.cancel(this, exchange);
-    this.#toServer(frame, exchange);
-    this.#peer?.release(exchange);
+    if (call.method === INITIALIZE) return;
+    this.#calls.cancel(this, call);
+    this.#toServer(frame, call);
+    this.#peer?.release(call);
   }
 
   #answerFromClient(frame: Frame): void {
@@ -207,10 +207,10 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     else this.#log.debug('client answered a request that is not open');
   }
 
-  #toServer(frame: Frame, exchange?: Exchange): void {
-    const refusal = this.#restorer?.sending(frame, exchange);
-    if (refusal !== undefined && exchange !== undefined) return this.#answerFromServer(refusal, exchange);
-    if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
+  #toServer(frame: Frame, call?: Call): void {
+    const refusal = this.#restorer?.sending(frame, call);
+    if (refusal !== undefined && call !== undefined) return this.#answerFromServer(refusal, call);
+    if (this.#link !== undefined && !this.#link.send(frame, call)) this.#peer?.pause();
   }
 
   /** Called if the messages that follow came as an array, which only one revision allows. */
@@ -249,7 +249,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     this.#link = link;
   }
 
-  fromServer(frame: Frame, known?: Exchange): void {
+  fromServer(frame: Frame, known?: Call): void {
     if (this.isClosed) return;
     switch (frame.kind) {
       case 'result':
@@ -264,30 +264,30 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     }
   }
 
-  #answerFromServer(frame: Frame, known: Exchange | undefined): void {
-    const exchange = known ?? this.#exchangeOf(frame);
-    if (exchange?.state.kind !== 'open') {
+  #answerFromServer(frame: Frame, known: Call | undefined): void {
+    const call = known ?? this.#callOf(frame);
+    if (call?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
-    this.#restorer?.answered(exchange, frame);
-    const answer = this.#exchanges.answer(this, exchange, frame);
-    if (exchange.progressToken !== undefined && createsTask(frame)) {
+    this.#restorer?.answered(call, frame);
+    const answer = this.#calls.answer(this, call, frame);
+    if (call.progressToken !== undefined && createsTask(frame)) {
       this.#taskTokens ??= new TaskTokens();
-      this.#taskTokens.add(exchange.progressToken);
+      this.#taskTokens.add(call.progressToken);
     }
-    if (exchange.method === INITIALIZE) return this.#handshakeAnswered(answer, exchange);
-    this.#toClient(answer, exchange);
+    if (call.method === INITIALIZE) return this.#handshakeAnswered(answer, call);
+    this.#toClient(answer, call);
   }
 
-  #exchangeOf(frame: Frame): Exchange | undefined {
+  #callOf(frame: Frame): Call | undefined {
     if (frame.id !== undefined) return this.#open.find(frame.id);
     // An error without an id means that the server could not read a request. If one call is open, it was that call's.
     return this.#open.sole();
   }
 
-  #handshakeAnswered(frame: Frame, exchange: Exchange): void {
+  #handshakeAnswered(frame: Frame, call: Call): void {
     if (frame.kind === 'error') {
-      this.#toClient(frame, exchange);
+      this.#toClient(frame, call);
       return this.#handshakeFailed(failureToldBy(frame) ?? REFUSED);
     }
     const revision = servedRevision(readField(frame, 'protocolVersion'));
@@ -297,7 +297,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     }
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
-    this.#toClient(frame, exchange);
+    this.#toClient(frame, call);
     this.#tellEarly();
   }
 
@@ -309,13 +309,13 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     if (this.#state !== 'ready') this.close(reason);
   }
 
-  #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
+  #notificationFromServer(frame: Frame, known: Call | undefined): void {
     if (this.#rules.changes === 'on-a-subscription') return this.#notificationOfSubscription(frame, known);
     if (this.#state === 'opening') return this.#tooEarly(frame);
     if (frame.method === PROGRESS) return this.#progress(frame, known);
-    const exchange = known ?? findCallOf(frame, this.#open, this.#questions);
-    if (exchange !== undefined) this.#exchanges.heard(exchange);
-    this.#toClient(frame, exchange);
+    const call = known ?? findCallOf(frame, this.#open, this.#questions);
+    if (call !== undefined) this.#calls.heard(call);
+    this.#toClient(frame, call);
   }
 
   /**
@@ -339,35 +339,35 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
    * [spec 2025-11-25 basic/utilities/progress#behavior-requirements] Some clients end the connection if they get an
    * unknown token.
    */
-  #progress(frame: Frame, known?: Exchange): void {
+  #progress(frame: Frame, known?: Call): void {
     const token = findProgressOf(frame);
     // Two calls of one client may have the same token, so the call that the transport names comes first.
     const isKnown = known?.state.kind === 'open' && token !== undefined && known.progressToken === token.value;
-    const exchange = isKnown ? known : token && this.#open.findByToken(token.value);
-    if (exchange === undefined) {
+    const call = isKnown ? known : token && this.#open.findByToken(token.value);
+    if (call === undefined) {
       if (token !== undefined && this.#taskTokens?.has(token.value)) return this.#toClient(frame);
       return this.#log.debug('progress dropped: its token is of no open call');
     }
-    this.#exchanges.heard(exchange);
-    const given = exchange.progressToken as JsonRpcId; // its exchange was found by it
+    this.#calls.heard(call);
+    const given = call.progressToken as JsonRpcId; // the call was found by it
     const own = given === token?.value ? frame : rewriteProgress(frame, encodeId(given), token);
-    if (own !== undefined) this.#toClient(own, exchange);
+    if (own !== undefined) this.#toClient(own, call);
   }
 
-  #notificationOfSubscription(frame: Frame, known: Exchange | undefined): void {
+  #notificationOfSubscription(frame: Frame, known: Call | undefined): void {
     if (frame.method === PROGRESS && known === undefined) return this.#progress(frame);
     const addressee = findAddressee(frame, known, this.#open);
     if (addressee === 'client') return this.#toClient(frame);
     if (addressee === 'nobody') {
       return this.#log.debug({ method: frame.method }, 'notification dropped: it is of no open request');
     }
-    this.#exchanges.heard(addressee);
+    this.#calls.heard(addressee);
     // A server may end a subscription by this notification, or by an answer.
-    if (frame.method === CANCELLED) this.#exchanges.endedByServer(this, addressee, frame);
+    if (frame.method === CANCELLED) this.#calls.endedByServer(this, addressee, frame);
     this.#toClient(frame, addressee);
   }
 
-  #requestFromServer(frame: Frame, known: Exchange | undefined): void {
+  #requestFromServer(frame: Frame, known: Call | undefined): void {
     if (this.#rules.serverAsks === 'input-required') {
       // A modern server must not send requests on stdio, and such a request must not be answered.
       // [spec 2026-07-28 transports/stdio#receiving-messages]
@@ -376,16 +376,16 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     }
     const answer = this.#questions.answerAtOnce(frame);
     if (answer !== undefined) return this.#toServer(answer);
-    const exchange = known ?? this.#open.likelyAsker();
-    this.#questions.open(frame.id as JsonRpcId, exchange);
+    const call = known ?? this.#open.likelyAsker();
+    this.#questions.open(frame.id as JsonRpcId, call);
     if (frame.method === SAMPLE) this.#presence.used('sampling');
     else if (frame.method === LIST_ROOTS) this.#presence.used('roots');
-    this.#toClient(frame, exchange);
+    this.#toClient(frame, call);
   }
 
-  #toClient(frame: Frame, exchange?: Exchange): void {
-    if (exchange !== undefined) exchange.sentBytes += frame.bytes.length;
-    if (this.#peer !== undefined && !this.#peer.send(frame, exchange)) this.#link?.pause();
+  #toClient(frame: Frame, call?: Call): void {
+    if (call !== undefined) call.sentBytes += frame.bytes.length;
+    if (this.#peer !== undefined && !this.#peer.send(frame, call)) this.#link?.pause();
   }
 
   serverFault(fault: ServerFault): void {
@@ -396,10 +396,10 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     if (fault.kind === 'request' && fault.id !== undefined) {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
-    const exchange = fault.id === undefined ? this.#open.sole() : this.#open.find(fault.id);
-    if (exchange === undefined) return;
-    this.#fail(exchange, fault.error);
-    if (exchange.method === INITIALIZE) this.#handshakeFailed(fault.error);
+    const call = fault.id === undefined ? this.#open.sole() : this.#open.find(fault.id);
+    if (call === undefined) return;
+    this.#fail(call, fault.error);
+    if (call.method === INITIALIZE) this.#handshakeFailed(fault.error);
   }
 
   serverDrained(): void {
@@ -410,7 +410,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     const link = this.isClosed ? undefined : this.#restorer?.lost();
     if (link === undefined) return this.close(reason);
     this.#link = link;
-    for (const exchange of this.#open.all()) if (exchange.state.kind === 'open') this.#fail(exchange, reason);
+    for (const call of this.#open.all()) if (call.state.kind === 'open') this.#fail(call, reason);
     for (const requestId of this.#questions.takeAll()) {
       this.#toClient(notificationFrame(CANCELLED, { requestId, reason: 'the server is gone' }));
     }
@@ -420,14 +420,14 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
 
   /** Fails the calls that have been silent, or open, for too long. */
   sweep(nowMs: number): void {
-    for (const exchange of this.#open.all()) {
+    for (const call of this.#open.all()) {
       // Failing one call may end the session, and all other calls with it.
-      if (exchange.state.kind !== 'open') continue;
-      const timedOut = this.#exchanges.timeOut(this, exchange, nowMs, this.#options);
+      if (call.state.kind !== 'open') continue;
+      const timedOut = this.#calls.timeOut(this, call, nowMs, this.#options);
       if (timedOut === undefined) continue;
-      if (exchange.method !== INITIALIZE) this.#toServer(withdrawal(exchange, 'timed out'), exchange);
-      this.#toClient(timedOut.answer, exchange);
-      if (exchange.method === INITIALIZE) this.#handshakeFailed(timedOut.error);
+      if (call.method !== INITIALIZE) this.#toServer(withdrawal(call, 'timed out'), call);
+      this.#toClient(timedOut.answer, call);
+      if (call.method === INITIALIZE) this.#handshakeFailed(timedOut.error);
     }
   }
 
@@ -436,12 +436,12 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     if (this.isClosed) return;
     this.#state = 'draining';
     if (this.#rules.changes === 'unasked') return;
-    for (const exchange of this.#open.all()) {
+    for (const call of this.#open.all()) {
       // Ending one subscription may end the relay, and all other calls with it.
-      if (exchange.method !== LISTEN || exchange.state.kind !== 'open') continue;
-      const answer = this.#exchanges.endSubscription(this, exchange);
-      this.#toServer(withdrawal(exchange, 'the bridge is shutting down'), exchange);
-      this.#toClient(answer, exchange);
+      if (call.method !== LISTEN || call.state.kind !== 'open') continue;
+      const answer = this.#calls.endSubscription(this, call);
+      this.#toServer(withdrawal(call, 'the bridge is shutting down'), call);
+      this.#toClient(answer, call);
     }
   }
 
@@ -450,17 +450,17 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     if (this.isClosed) return;
     this.#state = 'closed';
     this.#endReason = reason;
-    for (const exchange of this.#open.all()) this.#endCall(exchange, reason);
+    for (const call of this.#open.all()) this.#endCall(call, reason);
     this.#refuseOpenQuestions(reason);
     this.#closeEnds(reason);
     this.#presence.left(reason.code);
     this.#options.onEnd(reason);
   }
 
-  #endCall(exchange: Exchange, reason: BridgeError): void {
-    if (this.#options.goesOn?.(exchange) !== true) return this.#fail(exchange, reason);
-    this.#questions.forget(exchange);
-    this.#exchanges.cancel(this, exchange);
+  #endCall(call: Call, reason: BridgeError): void {
+    if (this.#options.goesOn?.(call) !== true) return this.#fail(call, reason);
+    this.#questions.forget(call);
+    this.#calls.cancel(this, call);
   }
 
   #closeEnds(reason: BridgeError): void {
@@ -468,15 +468,15 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     this.#link?.close(reason);
   }
 
-  #fail(exchange: Exchange, error: BridgeError): void {
-    this.#toClient(this.#exchanges.fail(this, exchange, error), exchange);
+  #fail(call: Call, error: BridgeError): void {
+    this.#toClient(this.#calls.fail(this, call, error), call);
   }
 
-  // ---- for the exchanges
+  // ---- as the owner of the calls
 
-  ended(exchange: Exchange): void {
-    this.#open.remove(exchange);
-    this.#restorer?.ended(exchange);
+  ended(call: Call): void {
+    this.#open.remove(call);
+    this.#restorer?.ended(call);
   }
 
   describe(request: Frame): ObservedClient {

@@ -7,7 +7,7 @@ import { findOlderOffer } from '../mcp/classify/older-offer.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { PARSE_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
-import type { Exchange } from '../relay/exchange.ts';
+import type { Call } from '../relay/call.ts';
 import type { ServerFault } from '../relay/ports.ts';
 import { type Frame, hasPlainId, idOfOtherType, type JsonRpcId, withId } from '../wire/frame.ts';
 
@@ -100,7 +100,7 @@ export interface LinkRequestsOptions {
   readonly warnings: IdWarnings;
   readonly log: Logger;
   /** Sends a request to the server once more. */
-  readonly send: (frame: Frame, exchange: Exchange | undefined) => void;
+  readonly send: (frame: Frame, call: Call | undefined) => void;
 }
 
 /** Tracks the requests of one link to a server, and finds the request that each response answers. */
@@ -138,7 +138,7 @@ export class LinkRequests {
    * answers has been sent again or because it answers a notification.
    * @param known the call that the message belongs to according to the transport
    */
-  received(frame: Frame, known: Exchange | undefined): Frame | undefined {
+  received(frame: Frame, known: Call | undefined): Frame | undefined {
     if (!frame.isResponse) return frame;
     if (frame.id === undefined) return this.#answersNotification(frame) ? undefined : frame;
     const answer = this.#under(this.#awaited.take(frame.id, known?.id), frame);
@@ -171,7 +171,7 @@ export class LinkRequests {
    * offering one of theirs, and list their revisions in the error. [spec 2025-11-25 basic/lifecycle#error-handling] The
    * newest of these is offered.
    */
-  #isRepeated(initialize: Frame, answer: Frame, known: Exchange | undefined): boolean {
+  #isRepeated(initialize: Frame, answer: Frame, known: Call | undefined): boolean {
     if (answer.id !== initialize.id) return false;
     this.#initialize = undefined;
     const older = answer.kind === 'error' ? findOlderOffer(initialize, readField(answer, 'data')) : undefined;

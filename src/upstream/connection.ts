@@ -1,6 +1,6 @@
 import { ByteQueue } from '../collections/bounded-collections.ts';
 import type { BridgeError } from '../errors.ts';
-import type { Exchange } from '../relay/exchange.ts';
+import type { Call } from '../relay/call.ts';
 import type {
   Dialer,
   KnownServerDialer,
@@ -19,16 +19,16 @@ export const MAX_UNHEARD_BYTES = 1024 * 1024;
 
 /** An event of a connection, as its listener is told of it. */
 export type Arrival =
-  | { readonly kind: 'message'; readonly frame: Frame; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'message'; readonly frame: Frame; readonly call: Call | undefined }
   | { readonly kind: 'fault'; readonly fault: ServerFault }
   | { readonly kind: 'end'; readonly reason: BridgeError };
 
 /** Finds out if the server of a connection lives. Told of everything that passes while the connection is open. */
 export interface LifeCheck {
   /** Called after each message that the connection's owner has sent. */
-  sent(frame: Frame, exchange: Exchange | undefined): void;
+  sent(frame: Frame, call: Call | undefined): void;
   /** Called with each message of the server. Returns true if it answers a question of the check, and is for nobody else. */
-  takes(frame: Frame, exchange: Exchange | undefined): boolean;
+  takes(frame: Frame, call: Call | undefined): boolean;
   /** The server is not read any more, so signs of its life would not be seen. */
   paused(): void;
   resumed(): void;
@@ -65,7 +65,7 @@ export abstract class Connection implements UpstreamLink, ServerListener {
 
   abstract readonly process: ServerProcess | undefined;
   /** See `send`. */
-  protected abstract write(frame: Frame, exchange: Exchange | undefined): boolean;
+  protected abstract write(frame: Frame, call: Call | undefined): boolean;
   /** Ends the connection, and its process if there is one, unless that has happened already. Tells nobody. */
   protected abstract end(reason: BridgeError): void;
   /** Stops and goes on reading what the server says. */
@@ -109,9 +109,9 @@ export abstract class Connection implements UpstreamLink, ServerListener {
     this.#updateSource();
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const hasCapacity = this.write(frame, exchange);
-    this.#check?.sent(frame, exchange);
+  send(frame: Frame, call?: Call): boolean {
+    const hasCapacity = this.write(frame, call);
+    this.#check?.sent(frame, call);
     return hasCapacity;
   }
 
@@ -144,8 +144,8 @@ export abstract class Connection implements UpstreamLink, ServerListener {
   }
 
   /** Sends a question of the check. */
-  ask(question: Frame, exchange?: Exchange): void {
-    this.write(question, exchange);
+  ask(question: Frame, call?: Call): void {
+    this.write(question, call);
   }
 
   /** Ends the connection on our side, and tells its listener of the end as if the server had ended it. */
@@ -161,10 +161,10 @@ export abstract class Connection implements UpstreamLink, ServerListener {
 
   // ---- from the transport
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    if (this.#check?.takes(frame, exchange) === true) return;
-    if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.fromServer(frame, exchange);
-    else this.#keep({ kind: 'message', frame, exchange });
+  fromServer(frame: Frame, call?: Call): void {
+    if (this.#check?.takes(frame, call) === true) return;
+    if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.fromServer(frame, call);
+    else this.#keep({ kind: 'message', frame, call });
   }
 
   serverFault(fault: ServerFault): void {
@@ -230,7 +230,7 @@ function bytesOf(arrival: Arrival): number {
 function tell(listener: ServerListener, arrival: Arrival): void {
   switch (arrival.kind) {
     case 'message':
-      return listener.fromServer(arrival.frame, arrival.exchange);
+      return listener.fromServer(arrival.frame, arrival.call);
     case 'fault':
       return listener.serverFault(arrival.fault);
     case 'end':

@@ -15,8 +15,8 @@ import { type SessionClient, SessionRegistry } from '../../src/relay/sessions/se
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { FakeCaller } from '../relay/call-pair.ts';
+import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { asUpstream } from '../support/dialers.ts';
-import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
@@ -90,7 +90,7 @@ abstract class Scene {
   readonly server = new ScriptedServer();
   readonly observer = new FakeObserver();
   readonly deps = createFakeDeps();
-  readonly exchanges = createExchanges(this.deps.clock, { observer: this.observer });
+  readonly calls = createCalls(this.deps.clock, { observer: this.observer });
 
   abstract call(): void;
   abstract cancels(): void;
@@ -121,9 +121,9 @@ class SessionScene extends Scene {
 
   constructor(clientEra: Era, serverEra: Era) {
     super();
-    const { deps, exchanges } = this;
+    const { deps, calls } = this;
     const dialer = dialerOf(clientEra, serverEra, this);
-    this.#sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
+    this.#sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, calls, ...LIMITS });
     const client: SessionClient =
       clientEra === 'legacy'
         ? SESSION_OF_ADA
@@ -175,11 +175,11 @@ class CallScene extends Scene {
 
   constructor(serverEra: Era) {
     super();
-    const { deps, exchanges } = this;
+    const { deps, calls } = this;
     this.#modernCalls = new CallRegistry({
       dialers: forEveryCaller(dialerOf('modern', serverEra, this)),
       deps,
-      exchanges,
+      calls,
       requestTimeoutMs: TIMEOUT_MS,
     });
   }
@@ -294,7 +294,7 @@ for (const { title, create, client, left, lasts } of KINDS) {
       );
       t.like(calls.at(-1), { client, method: 'tools/call', tool: 'echo' });
       t.true((calls.at(-1)?.endings[0]?.durationMs ?? 0) >= 5);
-      t.is(scene.exchanges.size, 0);
+      t.is(scene.calls.size, 0);
       t.deepEqual(
         clients.map((seen) => [seen.left.length, seen.client.name, seen.client.revision]),
         lasts ? [[1, 'client', 'revision' in client ? client.revision : undefined]] : [],
@@ -324,8 +324,8 @@ test('a client that gets no session is seen to be refused', (t) => {
   const deps = createFakeDeps();
   const dialer = new FakeDialer();
   dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
-  const exchanges = createExchanges(deps.clock, { observer });
-  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
+  const calls = createCalls(deps.clock, { observer });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, calls, ...LIMITS });
   t.throws(() => sessions.open(() => new FakePeer(), SESSION_OF_ADA));
   t.deepEqual(observer.refusals, [
     {

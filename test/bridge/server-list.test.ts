@@ -8,7 +8,7 @@ import type { AuthConfig } from '../../src/config/access.ts';
 import type { Listing, ServerConfig } from '../../src/config/server.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { BodyCapacity } from '../../src/http/server/read-body.ts';
-import { createExchanges } from '../support/exchanges.ts';
+import { createCalls } from '../support/calls.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { createIssuerKey, inSeconds, startIssuer } from '../support/fake-issuer.ts';
 import { FakeServer } from '../support/fake-server.ts';
@@ -71,7 +71,7 @@ async function startList(
         sessionDialers: fake,
         callDialers: fake,
         callerTokens: undefined,
-        exchanges: createExchanges(clock),
+        calls: createCalls(clock),
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
         replicated: undefined,

@@ -5,7 +5,7 @@ import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
-import { createExchanges } from '../support/exchanges.ts';
+import { createCalls } from '../support/calls.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { initialize, textOf } from '../support/legacy-clients.ts';
@@ -58,7 +58,7 @@ testDownstreamContract(test, {
     const limits = {
       maxSessions: 10,
       sessionTimeoutMs: 60_000,
-      exchanges: createExchanges(deps.clock),
+      calls: createCalls(deps.clock),
       requestTimeoutMs: 0,
     };
     const sessions = new SessionRegistry({ dialers: forEveryCaller(server), deps, ...limits });

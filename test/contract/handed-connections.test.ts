@@ -1,7 +1,7 @@
 /** Connections of every transport to a real server, handed from one owner to the next. */
 import test, { type ExecutionContext } from 'ava';
 import { SHUTTING_DOWN } from '../../src/errors.ts';
-import { Exchange } from '../../src/relay/exchange.ts';
+import { Call } from '../../src/relay/call.ts';
 import type { Connection, Connector } from '../../src/upstream/connection.ts';
 import { createHttpSseConnector } from '../../src/upstream/http-sse/connector.ts';
 import { createStreamableConnector } from '../../src/upstream/streamable-session/connector.ts';
@@ -74,7 +74,7 @@ const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<Serve
 const SURVIVES_ITS_SERVER = 'Streamable HTTP';
 
 function ask(connection: Connection, id: JsonRpcId, method: string, params: object): void {
-  connection.send(requestFrame(id, method, params), new Exchange(id, method, new FakeLane(), undefined, 0));
+  connection.send(requestFrame(id, method, params), new Call(id, method, new FakeLane(), undefined, 0));
 }
 
 const initialize = (connection: Connection): void =>

@@ -5,7 +5,7 @@ import type { SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import { SessionRestorer, type SessionRestorerOptions } from '../../src/relay/sessions/session-restorer.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { relayParts } from '../support/exchanges.ts';
+import { relayParts } from '../support/calls.ts';
 import { createFakeDeps, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -66,7 +66,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/reference/errors.md': {
     '256 characters': ['relay/questions.ts', 'MAX_QUESTION_ID_LENGTH'],
     '16 MiB': '--max-message-bytes',
-    '1 MiB': ['relay/exchange.ts', 'MAX_INITIALIZE_BYTES'],
+    '1 MiB': ['relay/call.ts', 'MAX_INITIALIZE_BYTES'],
     '10 MiB': ['downstream/stdio/endpoint.ts', 'MAX_LINE_BYTES'],
     '1024 characters': ['http/auth/callers.ts', 'MAX_VALUE_LENGTH'],
     '30 seconds': ['http/auth/key-source.ts', 'UNKNOWN_KEY_PAUSE_MS'],

@@ -10,7 +10,7 @@ test('only the headers that were named go along with a call, credentials never',
   const pending = session.post(call(1), SENT);
   const request = await session.connection.next('tools/call');
   const { connection } = session;
-  t.deepEqual(connection.exchanges[connection.received.indexOf(request)]?.lane.headers, { 'x-request-id': 'r-1' });
+  t.deepEqual(connection.calls[connection.received.indexOf(request)]?.lane.headers, { 'x-request-id': 'r-1' });
   connection.answer(request);
   await pending;
 });
@@ -20,7 +20,7 @@ test('without --forward-header nothing goes along', async (t) => {
   const pending = session.post(call(1), SENT);
   const request = await session.connection.next('tools/call');
   const { connection } = session;
-  t.is(connection.exchanges[connection.received.indexOf(request)]?.lane.headers, undefined);
+  t.is(connection.calls[connection.received.indexOf(request)]?.lane.headers, undefined);
   connection.answer(request);
   await pending;
 });
@@ -30,5 +30,5 @@ test('a call over HTTP+SSE has nothing to forward when the stream was opened wit
   await session.post(call(1));
   const request = await session.connection.next('tools/call');
   const { connection } = session;
-  t.is(connection.exchanges[connection.received.indexOf(request)]?.lane.headers, undefined);
+  t.is(connection.calls[connection.received.indexOf(request)]?.lane.headers, undefined);
 });

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { FakeObserver } from '../support/exchanges.ts';
+import { FakeObserver } from '../support/calls.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';

@@ -5,7 +5,7 @@ import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { collectLog } from '../process/collected-log.ts';
-import { createExchanges } from '../support/exchanges.ts';
+import { createCalls } from '../support/calls.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 
@@ -53,7 +53,7 @@ export function openEndpoint(
     deps,
     maxSessions: 2,
     sessionTimeoutMs: 1000,
-    exchanges: createExchanges(deps.clock),
+    calls: createCalls(deps.clock),
     requestTimeoutMs: 0,
   });
   const input = new PassThrough();

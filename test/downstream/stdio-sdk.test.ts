@@ -13,8 +13,8 @@ import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { createCalls } from '../support/calls.ts';
 import { asUpstream, dialScript } from '../support/dialers.ts';
-import { createExchanges } from '../support/exchanges.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dialStateless } from '../upstream/remote-dialers.ts';
 
@@ -54,7 +54,7 @@ function openEndpoint(t: ExecutionContext, dialer: AnyDialer) {
   const limits = {
     maxSessions: 2,
     sessionTimeoutMs: 60_000,
-    exchanges: createExchanges(deps.clock),
+    calls: createCalls(deps.clock),
     requestTimeoutMs: 0,
   };
   const sessions = new SessionRegistry({ dialers: forEveryCaller(asUpstream(dialer)), deps, ...limits });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { joinObservers } from '../../src/observe/observers.ts';
 import type { Observer } from '../../src/relay/observer.ts';
-import { FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { FakeObserver, ORIGIN } from '../support/calls.ts';
 import { call, client, ending, runCall, SERVER_2025 } from '../support/observed.ts';
 
 const fail = (): never => {

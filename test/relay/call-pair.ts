@@ -4,7 +4,7 @@ import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { CallListener, CallPeer } from '../../src/relay/modern-call.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
-import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
+import { type CallsParts, createCalls, FakeObserver } from '../support/calls.ts';
 import { createFakeDeps, type Dialled, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -83,8 +83,8 @@ export interface CallParts {
   readonly requestState?: string;
 }
 
-export interface CallBenchOptions extends Partial<Omit<CallRegistryOptions, 'exchanges'>> {
-  readonly exchanges?: ExchangesParts;
+export interface CallBenchOptions extends Partial<Omit<CallRegistryOptions, 'calls'>> {
+  readonly calls?: CallsParts;
 }
 
 /** A registry of calls before a dialer whose links only keep what they get. */
@@ -95,13 +95,13 @@ export class CallBench {
 
   readonly observer = new FakeObserver();
 
-  constructor({ exchanges: parts, ...options }: CallBenchOptions = {}) {
+  constructor({ calls: parts, ...options }: CallBenchOptions = {}) {
     const { dialer, deps, observer } = this;
-    const exchanges = createExchanges(deps.clock, { observer, ...parts });
+    const calls = createCalls(deps.clock, { observer, ...parts });
     this.modernCalls = new CallRegistry({
       dialers: forEveryCaller(dialer),
       deps,
-      exchanges,
+      calls,
       requestTimeoutMs: 0,
       ...options,
     });

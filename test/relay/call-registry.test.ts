@@ -69,7 +69,7 @@ test('one caller may have so many calls open and no more, which leaves some for 
 });
 
 test('all callers together may have so many calls open and no more', (t) => {
-  const bench = new CallBench({ exchanges: { maxOpen: 20 } });
+  const bench = new CallBench({ calls: { maxOpen: 20 } });
   const calls = Array.from({ length: 20 }, (_, n) => bench.open({ principal: `p${n % 7}` }));
   const error = t.throws(() => bench.open({ principal: 'new' }), { message: /^20 calls of all clients .* here/ });
   t.like(error, { code: 'ERR_SESSION_BUSY' });
@@ -80,7 +80,7 @@ test('all callers together may have so many calls open and no more', (t) => {
 });
 
 test('large requests of all callers together are limited by their bytes, and give them back', (t) => {
-  const bench = new CallBench({ exchanges: { maxOpen: 20, maxBytes: 20_000 } });
+  const bench = new CallBench({ calls: { maxOpen: 20, maxBytes: 20_000 } });
   const name = 'x'.repeat(20_000);
   const call = bench.open({ name });
   t.like(

@@ -7,12 +7,12 @@ const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited');
 const TOO_LARGE = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
 const exited = { code: -32603, message: 'the server exited', data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } };
 
-test('the request goes to a link of its own byte for byte, with its exchange', (t) => {
+test('the request goes to a link of its own byte for byte, with its call', (t) => {
   const { request, client, link } = new CallBench().open({ id: 'a' });
   t.is(link.sent.length, 1);
   t.is(link.sent[0]?.frame, request);
-  t.is(link.sent[0]?.exchange?.id, 'a');
-  t.is(link.sent[0]?.exchange?.lane, client);
+  t.is(link.sent[0]?.call?.id, 'a');
+  t.is(link.sent[0]?.call?.lane, client);
 });
 
 test('what the server says before its answer, and the answer, reach the client untouched; then the link is let go', (t) => {
@@ -48,7 +48,7 @@ test('an answer to another request is dropped, and so is everything after the an
 
 test('an answer is that of the call where the transport knows it to be, whatever id it has', (t) => {
   const { client, link, server } = new CallBench().open({ id: 1 });
-  server.fromServer(serverFrame({ id: 'other', result: {} }), link.sent[0]?.exchange);
+  server.fromServer(serverFrame({ id: 'other', result: {} }), link.sent[0]?.call);
   t.is(client.sent.length, 1);
   t.is(link.closedWith.length, 1);
 });
@@ -105,14 +105,14 @@ for (const [title, fault, fails] of [
 test('a client that leaves has withdrawn its call: the server is told once, nobody hears anything more', (t) => {
   const bench = new CallBench();
   const { client, link, says, server, linkHeard } = bench.open({ id: 'gone' });
-  const exchange = link.sent[0]?.exchange;
+  const call = link.sent[0]?.call;
   linkHeard();
   client.listener.clientLeft();
-  t.is(link.sent[0]?.exchange, exchange);
+  t.is(link.sent[0]?.call, call);
   t.deepEqual(linkHeard(), [
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'gone', reason: 'the client left' } },
   ]);
-  t.deepEqual(exchange?.state, { kind: 'cancelled', by: 'client' });
+  t.deepEqual(call?.state, { kind: 'cancelled', by: 'client' });
   t.is(link.closedWith.length, 1);
   client.listener.clientLeft();
   says({ id: 'gone', result: {} });

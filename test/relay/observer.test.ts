@@ -10,7 +10,7 @@ import {
 } from '../../src/relay/observer.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { FakeObserver, ORIGIN } from '../support/calls.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const META = 'io.modelcontextprotocol/';

@@ -8,10 +8,10 @@ test('forwards a cancellation byte for byte, frees the call and lets its lane go
   const cancelled = pair.client(
     '{"jsonrpc":"2.0","method":"notifications/cancelled" ,"params":{"reason":"é","requestId":"\\u0061"}}',
   );
-  t.deepEqual(pair.link.sent, [{ frame: cancelled, exchange: call }]);
+  t.deepEqual(pair.link.sent, [{ frame: cancelled, call }]);
   t.deepEqual(call.state, { kind: 'cancelled', by: 'client' });
   t.deepEqual(pair.peer.released, [call]);
-  t.is(pair.relay.openExchanges, 0);
+  t.is(pair.relay.openCalls, 0);
 });
 
 test('drops the late answer to a cancelled call', (t) => {
@@ -28,7 +28,7 @@ test('an id is free again after its call was cancelled', (t) => {
   pair.client({ method: 'notifications/cancelled', params: { requestId: 1 } });
   const second = pair.call(1);
   const answer = pair.server({ id: 1, result: {} });
-  t.deepEqual(pair.peer.sent, [{ frame: answer, exchange: second }]);
+  t.deepEqual(pair.peer.sent, [{ frame: answer, call: second }]);
 });
 
 for (const [title, params] of [
@@ -46,7 +46,7 @@ for (const [title, params] of [
     pair.client(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
     t.deepEqual(pair.link.sent, []);
     t.deepEqual(pair.peer.released, []);
-    t.is(pair.relay.openExchanges, 1);
+    t.is(pair.relay.openCalls, 1);
   });
 }
 
@@ -54,7 +54,7 @@ test('ignores a cancellation without params', (t) => {
   const pair = readyPair();
   pair.call(1);
   pair.client({ method: 'notifications/cancelled' });
-  t.is(pair.relay.openExchanges, 1);
+  t.is(pair.relay.openCalls, 1);
 });
 
 test('never cancels initialize', (t) => {

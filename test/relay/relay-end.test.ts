@@ -29,11 +29,11 @@ for (const [title, end] of WAYS_TO_END) {
       { jsonrpc: '2.0', id: '1', error },
     ]);
     t.deepEqual(
-      pair.peer.sent.map(({ exchange }) => exchange),
+      pair.peer.sent.map(({ call }) => call),
       calls,
     );
     t.deepEqual(messagesOf(pair.link.sent), [{ jsonrpc: '2.0', id: 'q', error }]);
-    t.is(pair.relay.openExchanges, 0);
+    t.is(pair.relay.openCalls, 0);
   });
 
   test(`when ${title}, both ends are closed once and the end is told once, whatever follows`, (t) => {
@@ -83,7 +83,7 @@ test('draining refuses new calls and finishes open ones, with all that belongs t
   t.is(pair.link.take().length, 1);
   pair.server({ id: 1, result: {} });
   t.deepEqual(
-    pair.peer.sent.map(({ exchange }) => exchange),
+    pair.peer.sent.map((sent) => sent.call),
     [call, call, call],
   );
   t.deepEqual(pair.ends, []);

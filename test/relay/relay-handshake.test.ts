@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { rpcErrorOf } from '../../src/mcp/vocabulary/rpc-errors.ts';
-import { MAX_INITIALIZE_BYTES } from '../../src/relay/exchange.ts';
+import { MAX_INITIALIZE_BYTES } from '../../src/relay/call.ts';
 import { messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
 
@@ -43,7 +43,7 @@ test('ends the session after a refused initialize, once the refusal was passed o
   pair.client(HELLO);
   const refusal = pair.server({ id: 0, error: { code: -32602, message: 'no' } });
   t.is(pair.peer.sent[0]?.frame, refusal);
-  t.is(pair.peer.sent[0]?.exchange?.state.kind, 'settled');
+  t.is(pair.peer.sent[0]?.call?.state.kind, 'settled');
   t.deepEqual(
     pair.ends.map(({ code }) => code),
     ['ERR_UPSTREAM_PROTOCOL'],
@@ -109,7 +109,7 @@ test('drains a session in mid-handshake without losing the answer', (t) => {
   pair.relay.drain();
   const answer = pair.server({ id: 0, result: { protocolVersion: '2025-06-18' } });
   t.is(pair.peer.sent[0]?.frame, answer);
-  t.is(pair.relay.openExchanges, 0);
+  t.is(pair.relay.openCalls, 0);
 });
 
 test('leaves initialized to the server as it came', (t) => {

@@ -28,14 +28,14 @@ test('calls, answers and notifications of a call pass as the frames they are', (
   const request = pair.client(
     '{"id":1 ,"method":"tools/call","params":{"_meta":{"progressToken":"p"}},"jsonrpc":"2.0"}',
   );
-  const exchange = pair.link.sent[0]?.exchange;
+  const call = pair.link.sent[0]?.call;
   t.is(pair.link.sent[0]?.frame, request);
   const said = [progress('p'), { method: 'notifications/message', params: {} }, { id: 1, result: {} }].map((message) =>
     pair.server(message),
   );
   t.deepEqual(
     pair.peer.sent,
-    said.map((frame) => ({ frame, exchange })),
+    said.map((frame) => ({ frame, call })),
   );
   t.deepEqual(pair.ready, [], 'there is no handshake');
 });
@@ -77,7 +77,7 @@ test('what the transport knows to be of one call goes to that call, whoever else
   const pair = modernPair();
   const [first] = [pair.call(1), pair.call(2)];
   const log = pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
-  t.deepEqual(pair.peer.take(), [{ frame: log, exchange: first }]);
+  t.deepEqual(pair.peer.take(), [{ frame: log, call: first }]);
   pair.client(cancelled(1));
   pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
   t.deepEqual(pair.peer.sent, []);
@@ -88,7 +88,7 @@ test('after a cancellation nothing more is said of the call: neither progress, n
   const call = pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
   pair.link.take();
   const cancellation = pair.client(cancelled(1));
-  t.deepEqual(pair.link.sent, [{ frame: cancellation, exchange: call }]);
+  t.deepEqual(pair.link.sent, [{ frame: cancellation, call }]);
   pair.server(progress('p'));
   pair.server(progress('p'), call);
   pair.server({ method: 'notifications/message', params: {} });
@@ -109,13 +109,13 @@ test('after a listen was cancelled, what the server still says of it goes nowher
   pair.server({ id: 1, result: {} });
   t.deepEqual(pair.peer.sent, []);
   const kept = pair.server(change('1'));
-  t.deepEqual(pair.peer.sent, [{ frame: kept, exchange: other }]);
+  t.deepEqual(pair.peer.sent, [{ frame: kept, call: other }]);
 });
 
 test('a notification that names neither call nor subscription passes', (t) => {
   const pair = modernPair();
   const event = pair.server({ method: 'x-vendor/event' });
-  t.deepEqual(pair.peer.sent, [{ frame: event, exchange: undefined }]);
+  t.deepEqual(pair.peer.sent, [{ frame: event, call: undefined }]);
 });
 
 test('log messages pass while several calls may have caused them', (t) => {
@@ -123,16 +123,16 @@ test('log messages pass while several calls may have caused them', (t) => {
   pair.call(1);
   pair.call(2);
   const logged = pair.server({ method: 'notifications/message', params: {} });
-  t.deepEqual(pair.peer.sent, [{ frame: logged, exchange: undefined }]);
+  t.deepEqual(pair.peer.sent, [{ frame: logged, call: undefined }]);
 });
 
 test('a server ends a subscription with notifications/cancelled, which passes and is the last of it', (t) => {
   const pair = modernPair();
-  const exchange = listen(pair, 'sub');
+  const call = listen(pair, 'sub');
   const end = pair.server(cancelled('sub'));
-  t.deepEqual(pair.peer.take(), [{ frame: end, exchange }]);
-  t.is(exchange.state.kind, 'settled');
-  t.is(pair.relay.openExchanges, 0);
+  t.deepEqual(pair.peer.take(), [{ frame: end, call }]);
+  t.is(call.state.kind, 'settled');
+  t.is(pair.relay.openCalls, 0);
   pair.server({ id: 'sub', result: {} });
   pair.server(change('sub'));
   t.deepEqual(pair.peer.sent, []);
@@ -179,12 +179,12 @@ test('draining ends subscriptions gracefully and waits for calls', (t) => {
   t.deepEqual(messagesOf(pair.peer.sent), [
     { jsonrpc: '2.0', id: 'sub', result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'sub' } } },
   ]);
-  t.is(pair.peer.take()[0]?.exchange, subscription);
-  t.is(pair.link.sent[0]?.exchange, subscription);
+  t.is(pair.peer.take()[0]?.call, subscription);
+  t.is(pair.link.sent[0]?.call, subscription);
   const [told] = messagesOf(pair.link.sent) as { method: string; params: { requestId: unknown } }[];
   t.is(told?.method, 'notifications/cancelled');
   t.is(told?.params.requestId, 'sub');
-  t.is(pair.relay.openExchanges, 1);
+  t.is(pair.relay.openCalls, 1);
   const answer = pair.server({ id: 2, result: {} });
   t.is(pair.peer.sent[0]?.frame, answer);
 });

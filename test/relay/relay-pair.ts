@@ -1,11 +1,11 @@
 import type { BridgeError } from '../../src/errors.ts';
 import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
-import type { Exchanges } from '../../src/relay/exchanges.ts';
+import type { Call } from '../../src/relay/call.ts';
+import type { Calls } from '../../src/relay/calls.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import type { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -36,7 +36,7 @@ export class RelayPair {
   readonly link = new FakeLink();
   readonly ready: Revision[] = [];
   readonly ends: BridgeError[] = [];
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   readonly observer = new FakeObserver();
 
   constructor({
@@ -48,10 +48,10 @@ export class RelayPair {
   }: RelayPairOptions = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
-    this.exchanges = createExchanges(clock, { observer: this.observer, tools });
+    this.calls = createCalls(clock, { observer: this.observer, tools });
     this.relay = new Relay({
       log,
-      exchanges: this.exchanges,
+      calls: this.calls,
       origin: ORIGIN,
       era,
       requestTimeoutMs,
@@ -70,18 +70,18 @@ export class RelayPair {
   }
 
   /** The same on behalf of the server. */
-  server(message: string | object, known?: Exchange): Frame {
+  server(message: string | object, known?: Call): Frame {
     const frame = serverFrame(message);
     this.relay.fromServer(frame, known);
     return frame;
   }
 
-  /** A call of the client; returns its exchange. */
-  call(id: string | number, method = 'tools/call', params: object = {}): Exchange {
+  /** Sends a request of the client, and returns its call. */
+  call(id: string | number, method = 'tools/call', params: object = {}): Call {
     this.client({ id, method, params });
-    const exchange = this.link.sent.at(-1)?.exchange;
-    if (exchange === undefined) throw new Error('the call was not forwarded');
-    return exchange;
+    const call = this.link.sent.at(-1)?.call;
+    if (call === undefined) throw new Error('the call was not forwarded');
+    return call;
   }
 }
 

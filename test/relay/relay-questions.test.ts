@@ -12,7 +12,7 @@ test('passes a request of the server on as the frame it is, and the answer back'
   const call = pair.call(1);
   pair.link.take();
   const question = pair.server('{"method":"x-vendor/ask" ,"id":"q\\u0031","jsonrpc":"2.0"}');
-  t.deepEqual(pair.peer.sent, [{ frame: question, exchange: call }]);
+  t.deepEqual(pair.peer.sent, [{ frame: question, call }]);
   const answer = pair.client('{"id":"q1", "jsonrpc":"2.0" ,"result":{"n":1.0}}');
   t.deepEqual(
     pair.link.sent.map(({ frame }) => frame),
@@ -23,7 +23,7 @@ test('passes a request of the server on as the frame it is, and the answer back'
 test('a question without an open call is unsolicited', (t) => {
   const pair = readyPair();
   pair.server({ id: 1, ...ASK });
-  t.is(pair.peer.sent[0]?.exchange, undefined);
+  t.is(pair.peer.sent[0]?.call, undefined);
 });
 
 test('only open questions can be answered, each once, and ids that look alike are not mixed up', (t) => {
@@ -58,7 +58,7 @@ test('a withdrawn question is told on the lane it was asked on, and its late ans
   pair.call(2);
   pair.link.take();
   const withdrawal = pair.server({ method: 'notifications/cancelled', params: { requestId: 'q' } });
-  t.deepEqual(pair.peer.sent.at(-1), { frame: withdrawal, exchange: call });
+  t.deepEqual(pair.peer.sent.at(-1), { frame: withdrawal, call });
   pair.client({ id: 'q', result: {} });
   t.deepEqual(pair.link.sent, []);
 });

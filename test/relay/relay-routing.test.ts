@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { readField } from '../../src/mcp/vocabulary/payload.ts';
-import { type Exchange, MAX_OPEN_EXCHANGES } from '../../src/relay/exchange.ts';
+import { type Call, MAX_OPEN_CALLS } from '../../src/relay/call.ts';
 import { FakeLane, messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
 
@@ -27,7 +27,7 @@ for (const text of ODD) {
     const answer = pair.server(answerText);
     t.is(pair.peer.sent[0]?.frame, answer);
     t.is(answer.bytes.toString(), answerText);
-    t.is(pair.peer.sent[0]?.exchange?.lane, lane);
+    t.is(pair.peer.sent[0]?.call?.lane, lane);
   });
 }
 
@@ -51,19 +51,19 @@ test('passes notifications of both sides on, known or not, as the frames they ar
     pair.peer.sent.map(({ frame }) => frame),
     toClient,
   );
-  t.true(pair.peer.sent.every(({ exchange }) => exchange === undefined));
+  t.true(pair.peer.sent.every(({ call }) => call === undefined));
 });
 
 test('gives each answer to the call with its id, and tells the string "1" from the number 1', (t) => {
   const pair = readyPair();
-  const calls = new Map<string | number | undefined, Exchange>();
+  const calls = new Map<string | number | undefined, Call>();
   for (const id of [1, '1', '01', '', 0, -1]) calls.set(id, pair.call(id));
   for (const id of ['', -1, '1', 0, 1, '01']) pair.server({ id, result: {} });
   t.deepEqual(
     pair.peer.sent.map(({ frame }) => frame.id),
     ['', -1, '1', 0, 1, '01'],
   );
-  for (const { frame, exchange } of pair.peer.sent) t.is(exchange, calls.get(frame.id));
+  for (const { frame, call } of pair.peer.sent) t.is(call, calls.get(frame.id));
 });
 
 test('knows an id however it is spelled', (t) => {
@@ -99,7 +99,7 @@ test('refuses a request id that is in use, and leaves the call that uses it alon
   pair.client({ id: 5, method: 'tools/list' }, lane);
   t.deepEqual(pair.link.sent, []);
   const [refusal] = pair.peer.take();
-  t.is(refusal?.exchange?.lane, lane);
+  t.is(refusal?.call?.lane, lane);
   const message = refusal?.frame.json() as ErrorMessage;
   t.is(message.id, 5);
   t.is(message.error.code, -32600);
@@ -116,8 +116,8 @@ test('takes an id again once its call was answered', (t) => {
 
 test('refuses calls beyond the most one session may have open, and takes more once some are answered', (t) => {
   const pair = readyPair();
-  for (let id = 0; id < MAX_OPEN_EXCHANGES; id += 1) pair.call(id);
-  t.is(pair.relay.openExchanges, MAX_OPEN_EXCHANGES);
+  for (let id = 0; id < MAX_OPEN_CALLS; id += 1) pair.call(id);
+  t.is(pair.relay.openCalls, MAX_OPEN_CALLS);
   pair.client({ id: 'one more', method: 'ping' });
   const [refusal] = messagesOf(pair.peer.take()) as ErrorMessage[];
   t.is(refusal?.id, 'one more');
@@ -135,14 +135,14 @@ test('gives progress to the call whose token it names, however many are open', (
     pair.server({ method: 'notifications/progress', params: { progressToken, progress: 1 } }),
   );
   t.deepEqual(pair.peer.sent, [
-    { frame: progress[0], exchange: two },
-    { frame: progress[1], exchange: one },
+    { frame: progress[0], call: two },
+    { frame: progress[1], call: one },
   ]);
 });
 
 test('drops progress of no open call: with an invented token, after the answer, after a cancellation', (t) => {
   const pair = readyPair();
-  const progress = (progressToken: unknown, known?: Exchange) =>
+  const progress = (progressToken: unknown, known?: Call) =>
     pair.server({ method: 'notifications/progress', params: { progressToken, progress: 1 } }, known);
   const one = pair.call(1, 'tools/call', { _meta: { progressToken: 1 } });
   progress('tool-call-1');
@@ -169,7 +169,7 @@ test('gives progress with a token of another JSON type under the token of the cl
   const three = pair.call(3, 'tools/call', { _meta: { progressToken: '1' } });
   for (const token of ['1', 1, 2]) progress(token);
   t.deepEqual(
-    pair.peer.sent.map(({ frame, exchange }) => [readField(frame, 'progressToken'), exchange]),
+    pair.peer.sent.map(({ frame, call }) => [readField(frame, 'progressToken'), call]),
     [
       ['1', three],
       [1, one],
@@ -183,7 +183,7 @@ test('passes progress of a task on, whose call has been answered', (t) => {
   pair.call(1, 'tools/call', { task: {}, _meta: { progressToken: 't' } });
   pair.server({ id: 1, result: { task: { taskId: 'a', status: 'working' } } });
   const progress = pair.server({ method: 'notifications/progress', params: { progressToken: 't', progress: 1 } });
-  t.deepEqual(pair.peer.sent[1], { frame: progress, exchange: undefined });
+  t.deepEqual(pair.peer.sent[1], { frame: progress, call: undefined });
 });
 
 test('a token used twice reaches the later call, and the earlier answer does not make it unknown', (t) => {
@@ -192,7 +192,7 @@ test('a token used twice reaches the later call, and the earlier answer does not
   const later = pair.call(2, 'tools/call', { _meta: { progressToken: 't' } });
   pair.server({ id: 1, result: {} });
   pair.server({ method: 'notifications/progress', params: { progressToken: 't', progress: 1 } });
-  t.is(pair.peer.sent[1]?.exchange, later);
+  t.is(pair.peer.sent[1]?.call, later);
 });
 
 test('gives a log message to the only open call, else to no call', (t) => {
@@ -204,7 +204,7 @@ test('gives a log message to the only open call, else to no call', (t) => {
   pair.call(2);
   pair.server(log);
   t.deepEqual(
-    pair.peer.sent.map(({ exchange }) => exchange),
+    pair.peer.sent.map(({ call }) => call),
     [undefined, one, undefined],
   );
 });
@@ -216,7 +216,7 @@ test('believes a transport that knows which call a message belongs to', (t) => {
   pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
   pair.server({ id: 9, method: 'roots/list' }, second);
   t.deepEqual(
-    pair.peer.sent.map(({ exchange }) => exchange),
+    pair.peer.sent.map(({ call }) => call),
     [first, second],
   );
 });
@@ -227,7 +227,7 @@ test('an error without id does not touch several open calls', (t) => {
   pair.call(2);
   pair.server({ error: { code: -32700, message: 'what?' } });
   t.deepEqual(pair.peer.sent, []);
-  t.is(pair.relay.openExchanges, 2);
+  t.is(pair.relay.openCalls, 2);
 });
 
 test('over-long messages fail exactly their call', (t) => {
@@ -240,7 +240,7 @@ test('over-long messages fail exactly their call', (t) => {
   t.is(failed?.id, '1');
   t.is(failed?.error.data.bridge.reason, 'ERR_UPSTREAM_TOO_LARGE');
   t.deepEqual(others, []);
-  t.is(pair.relay.openExchanges, 1);
+  t.is(pair.relay.openCalls, 1);
 });
 
 test('an over-long message nothing is known of fails the only open call, but none of several', (t) => {
@@ -249,10 +249,10 @@ test('an over-long message nothing is known of fails the only open call, but non
   pair.call(1);
   pair.call(2);
   pair.relay.serverFault(fault);
-  t.is(pair.relay.openExchanges, 2);
+  t.is(pair.relay.openCalls, 2);
   pair.server({ id: 1, result: {} });
   pair.relay.serverFault(fault);
-  t.is(pair.relay.openExchanges, 0);
+  t.is(pair.relay.openCalls, 0);
   t.is(pair.peer.sent.at(-1)?.frame.id, 2);
 });
 
@@ -264,7 +264,7 @@ test('an over-long notification fails nothing, an over-long request is refused t
   t.deepEqual(pair.link.sent, []);
   const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
   pair.relay.serverFault({ error, kind: 'request', id: 1 });
-  t.is(pair.relay.openExchanges, 1);
+  t.is(pair.relay.openCalls, 1);
   t.deepEqual(pair.peer.sent, []);
   const [refusal] = messagesOf(pair.link.sent) as ErrorMessage[];
   t.is(refusal?.id, 1);
@@ -305,7 +305,7 @@ for (const [title, text] of [
     const call = pair.call('é');
     pair.server(text ?? '');
     const [sent] = pair.peer.sent;
-    t.is(sent?.exchange, call);
+    t.is(sent?.call, call);
     t.is(sent?.frame.id, 'é');
     t.deepEqual(sent?.frame.json(), {
       jsonrpc: '2.0',
@@ -313,7 +313,7 @@ for (const [title, text] of [
       error: { code: -32700, message: 'what?', data: 1 },
     });
     t.true(sent?.frame.bytes.includes('"data":1.0'), 'the rest stays as it was written');
-    t.is(pair.relay.openExchanges, 0);
+    t.is(pair.relay.openCalls, 0);
   });
 }
 

@@ -28,12 +28,12 @@ for (const id of [7, '7']) {
     t.deepEqual(pair.peer.sent, []);
     wait(pair, 1);
     t.deepEqual(reasons(pair), [{ id, ...TIMED_OUT }]);
-    t.is(pair.peer.sent[0]?.exchange, call);
+    t.is(pair.peer.sent[0]?.call, call);
     t.deepEqual(call.state, { kind: 'cancelled', by: 'timeout' });
     t.deepEqual(messagesOf(pair.link.sent), [
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'timed out' } },
     ]);
-    t.is(pair.link.sent[0]?.exchange, call);
+    t.is(pair.link.sent[0]?.call, call);
     pair.server({ id, result: {} });
     t.is(pair.peer.sent.length, 1, 'the late answer is dropped');
     t.deepEqual(pair.ends, [], 'the session goes on');
@@ -84,11 +84,11 @@ for (const [title, finish] of [
     pair.call(1);
     pair.server({ id: 'q', method: 'elicitation/create', params: {} });
     wait(pair, 100 * TIMEOUT_MS);
-    t.is(pair.relay.openExchanges, 1);
+    t.is(pair.relay.openCalls, 1);
     finish(pair);
     pair.peer.take();
     wait(pair, TIMEOUT_MS - 1);
-    t.is(pair.relay.openExchanges, 1);
+    t.is(pair.relay.openCalls, 1);
     wait(pair, 1);
     t.deepEqual(reasons(pair), [{ id: 1, ...TIMED_OUT }]);
   });

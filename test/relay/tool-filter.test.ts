@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Call } from '../../src/relay/call.ts';
 import { type IsHidden, ToolFilter } from '../../src/relay/tool-filter.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -13,10 +13,10 @@ function openSession() {
   const pair = readyPair({ tools: new ToolFilter(HIDES_SECRETS) });
   const told = () => pair.peer.sent.map(({ frame }) => frame.bytes.toString());
   let lastId = 0;
-  const request = (text: string): Exchange | undefined => {
+  const request = (text: string): Call | undefined => {
     lastId += 1;
     pair.client(text.replace('ID', String(lastId)));
-    return pair.link.sent.at(-1)?.exchange;
+    return pair.link.sent.at(-1)?.call;
   };
   return { pair, told, request };
 }
@@ -65,7 +65,7 @@ test('an error in place of a list passes as it is', (t) => {
 });
 
 test('modern calls are filtered as sessions are, and so are notifications that come alone', (t) => {
-  const bench = new CallBench({ exchanges: { tools: new ToolFilter(HIDES_SECRETS) } });
+  const bench = new CallBench({ calls: { tools: new ToolFilter(HIDES_SECRETS) } });
   const hidden = bench.open({ name: 'secret' });
   t.like(hidden.client.heard, [{ id: 1, error: { code: -32602, message: 'Unknown tool: secret' } }]);
   t.is(bench.dialer.dialled.length, 0);
@@ -106,7 +106,7 @@ test('a list is known by its request, where the transport tells which that is an
   const first = request(LIST);
   pair.relay.fromServer(serverFrame('{"jsonrpc":"2.0","id":"other","result":{"tools":[{"name":"secret"}]}}'), first);
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":"other","result":{"tools":[]}}']);
-  t.is(pair.peer.sent[0]?.exchange, first);
+  t.is(pair.peer.sent[0]?.call, first);
 });
 
 test('the result of another request may hold what looks like a list', (t) => {

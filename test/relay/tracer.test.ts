@@ -3,7 +3,7 @@ import { readTraceContext } from '../../src/mcp/classify/trace-context.ts';
 import type { TraceContext } from '../../src/mcp/vocabulary/meta.ts';
 import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -25,16 +25,16 @@ class FakeTracer implements Tracer {
 
 function open(request: Frame, tracer: Tracer | undefined) {
   const observer = new FakeObserver();
-  const exchanges = createExchanges(new FakeClock(), { observer, tracer });
+  const calls = createCalls(new FakeClock(), { observer, tracer });
   const owner = { describe: () => CLIENT, ended: () => undefined };
-  const exchange = exchanges.create(request, new FakeLane());
-  return { observer, exchanges, owner, exchange, sent: exchanges.open(owner, exchange, request) };
+  const call = calls.create(request, new FakeLane());
+  return { observer, calls, owner, call, sent: calls.open(owner, call, request) };
 }
 
-const call = (params: object = { name: 'echo' }) => clientFrame({ id: 1, method: 'tools/call', params });
+const toolCall = (params: object = { name: 'echo' }) => clientFrame({ id: 1, method: 'tools/call', params });
 
 test('without a tracer a request goes to its server as the frame that came', (t) => {
-  const request = call({ name: 'echo', _meta: { traceparent: '00-theirs' } });
+  const request = toolCall({ name: 'echo', _meta: { traceparent: '00-theirs' } });
   const { sent, observer } = open(request, undefined);
   t.is(sent, request);
   t.is(observer.calls[0]?.traceId, undefined);
@@ -42,7 +42,7 @@ test('without a tracer a request goes to its server as the frame that came', (t)
 
 test('a tracer is told what the request says, and the server what the tracer says', (t) => {
   const tracer = new FakeTracer();
-  const { sent, observer } = open(call({ name: 'echo', _meta: { traceparent: '00-theirs' } }), tracer);
+  const { sent, observer } = open(toolCall({ name: 'echo', _meta: { traceparent: '00-theirs' } }), tracer);
   t.deepEqual(tracer.begun, [
     {
       client: CLIENT,
@@ -62,23 +62,23 @@ test('a tracer is told of each end once, and of a tool that failed', (t) => {
   const tracer = new FakeTracer();
   const answers = [{ isError: true }, { isError: false }, { isError: 'yes' }, {}];
   for (const result of answers) {
-    const { exchanges, owner, exchange } = open(call(), tracer);
-    exchanges.answer(owner, exchange, serverFrame({ id: 1, result }));
+    const { calls, owner, call } = open(toolCall(), tracer);
+    calls.answer(owner, call, serverFrame({ id: 1, result }));
   }
   t.deepEqual(
     tracer.endings.map(({ isToolError }) => isToolError),
     [true, false, false, false],
   );
-  const { exchanges, owner, exchange } = open(call(), tracer);
-  exchanges.cancel(owner, exchange);
+  const { calls, owner, call } = open(toolCall(), tracer);
+  calls.cancel(owner, call);
   t.like(tracer.endings.at(-1), { outcome: { kind: 'cancelled' }, isToolError: false });
 });
 
 test('nothing is read of the answer to a call that is not recorded', (t) => {
   const tracer = new FakeTracer();
   tracer.isRecorded = false;
-  const { exchanges, owner, exchange } = open(call(), tracer);
-  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: { isError: true } }));
+  const { calls, owner, call } = open(toolCall(), tracer);
+  calls.answer(owner, call, serverFrame({ id: 1, result: { isError: true } }));
   t.false(tracer.endings[0]?.isToolError);
 });
 
@@ -109,7 +109,7 @@ test('a tracer is told which prompt is got, and names that are long are cut', (t
 
 test('only a tool fails in its result', (t) => {
   const tracer = new FakeTracer();
-  const { exchanges, owner, exchange } = open(clientFrame({ id: 1, method: 'prompts/get' }), tracer);
-  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: { isError: true } }));
+  const { calls, owner, call } = open(clientFrame({ id: 1, method: 'prompts/get' }), tracer);
+  calls.answer(owner, call, serverFrame({ id: 1, result: { isError: true } }));
   t.false(tracer.endings[0]?.isToolError);
 });

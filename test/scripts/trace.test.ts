@@ -32,7 +32,7 @@ test('the trace of a path prints its steps in order, then its files and new obje
   t.regex(steps[places[0] ?? 0] ?? '', /^\S/, 'Node calls the first function');
   t.regex(steps[places[1] ?? 0] ?? '', /^ {2}/, 'a function stands below the one that calls it');
   t.true(
-    steps.some((line) => /^ +new Exchange {2}relay\/\S+:\d+$/.test(line)),
+    steps.some((line) => /^ +new Call {2}relay\/\S+:\d+$/.test(line)),
     'a new object is a step',
   );
 

@@ -2,11 +2,11 @@ import pino from 'pino';
 import type { BridgeError } from '../../src/errors.ts';
 import type { RequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { CANCELLED } from '../../src/mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Call } from '../../src/relay/call.ts';
 import { type CallHost, type CallPeer, type CallServer, ModernCall } from '../../src/relay/modern-call.ts';
 import type { CallContext, CallDialer, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { createExchanges, ORIGIN } from './exchanges.ts';
+import { createCalls, ORIGIN } from './calls.ts';
 import { FakeClock } from './fake-clock.ts';
 
 /** The sender of a request that comes alone. */
@@ -27,9 +27,9 @@ class SoleCallsLink implements UpstreamLink {
   readonly #server: CallServer;
   listener: ServerListener;
   readonly #context: SoleCallContext;
-  readonly #calls = new Map<Exchange | undefined, ModernCall>();
+  readonly #calls = new Map<Call | undefined, ModernCall>();
   readonly #host: CallHost = {
-    exchanges: createExchanges(new FakeClock()),
+    calls: createCalls(new FakeClock()),
     log: pino({ level: 'silent' }),
     ended() {},
   };
@@ -40,22 +40,22 @@ class SoleCallsLink implements UpstreamLink {
     this.#context = context;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.kind === 'request') return this.#start(frame, exchange);
-    if (frame.method === CANCELLED) this.#calls.get(exchange)?.clientLeft();
+  send(frame: Frame, call?: Call): boolean {
+    if (frame.kind === 'request') return this.#start(frame, call);
+    if (frame.method === CANCELLED) this.#calls.get(call)?.clientLeft();
     return true;
   }
 
-  #start(frame: Frame, exchange: Exchange | undefined): boolean {
+  #start(frame: Frame, call: Call | undefined): boolean {
     const { listener } = this;
     const { principal, metadata } = this.#context;
     let isTaken = true;
     const peer: CallPeer = {
       isOpen: true,
-      headers: exchange?.lane.headers ?? this.#context.headers,
+      headers: call?.lane.headers ?? this.#context.headers,
       listener: { clientDrained() {}, clientLeft() {} },
       send: (told) => {
-        listener.fromServer(told, exchange);
+        listener.fromServer(told, call);
         return true;
       },
       pause() {
@@ -64,22 +64,22 @@ class SoleCallsLink implements UpstreamLink {
       resume: () => listener.serverDrained(),
     };
     const origin = { ...ORIGIN, principal, environment: undefined };
-    const call = new FailingCall(listener, this.#host, origin, frame, peer);
-    this.#calls.set(exchange, call);
-    call.start(frame, metadata, this.#server);
+    const own = new FailingCall(listener, this.#host, origin, frame, peer);
+    this.#calls.set(call, own);
+    own.start(frame, metadata, this.#server);
     return isTaken;
   }
 
   pause(): void {
-    for (const call of this.#calls.values()) if (call.isOpen) call.servedBy.pause(call);
+    for (const own of this.#calls.values()) if (own.isOpen) own.servedBy.pause(own);
   }
 
   resume(): void {
-    for (const call of this.#calls.values()) call.clientDrained();
+    for (const own of this.#calls.values()) own.clientDrained();
   }
 
   close(): void {
-    for (const call of this.#calls.values()) call.clientLeft();
+    for (const own of this.#calls.values()) own.clientLeft();
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
+import type { Call } from '../../src/relay/call.ts';
 import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
 import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
   CallContext,
@@ -67,8 +67,8 @@ class SessionConnection extends Connection {
     return this.#link.process;
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
-    return this.#link.send(frame, exchange);
+  protected override write(frame: Frame, call: Call | undefined): boolean {
+    return this.#link.send(frame, call);
   }
 
   protected override pauseSource(): void {

@@ -1,6 +1,6 @@
 /** Connections without sockets or processes, whose servers are played by the test. */
 import type { BridgeError } from '../../src/errors.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Call } from '../../src/relay/call.ts';
 import type { Readiness, ServerListener, ServerProcess } from '../../src/relay/ports.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
 import { Connection, type Connector, type CreateLifeCheck } from '../../src/upstream/connection.ts';
@@ -32,8 +32,8 @@ export class FakeConnection extends Connection {
     return this.sent.splice(0);
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
-    const sent = { frame, exchange };
+  protected override write(frame: Frame, call: Call | undefined): boolean {
+    const sent = { frame, call };
     this.sent.push(sent);
     this.onSend(sent);
     return this.hasCapacity;

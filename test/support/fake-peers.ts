@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Revision } from '../../src/mcp/vocabulary/revisions.ts';
+import type { Call, Lane } from '../../src/relay/call.ts';
 import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
-import type { Exchange, Lane } from '../../src/relay/exchange.ts';
 import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
   CallContext,
@@ -22,10 +22,10 @@ import type { Frame } from '../../src/wire/frame.ts';
 import type { SoleCallContext } from './dial-call.ts';
 import { FakeClock } from './fake-clock.ts';
 
-/** A message somebody was given, with the exchange it was said to belong to. */
+/** A message somebody was given, with the call it was said to belong to. */
 export interface Sent {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
 }
 
 /** What was sent, parsed. */
@@ -45,7 +45,7 @@ export class FakePeer implements DownstreamPeer {
   hasCapacity = true;
   isPaused = false;
   readonly sent: Sent[] = [];
-  readonly released: Exchange[] = [];
+  readonly released: Call[] = [];
   readonly revisions: Revision[] = [];
   readonly closedWith: BridgeError[] = [];
   /** Called with each message, as a real client would react to it. */
@@ -56,15 +56,15 @@ export class FakePeer implements DownstreamPeer {
     return this.sent.splice(0);
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const sent = { frame, exchange };
+  send(frame: Frame, call?: Call): boolean {
+    const sent = { frame, call };
     this.sent.push(sent);
     this.onSend(sent);
     return this.hasCapacity;
   }
 
-  release(exchange: Exchange): void {
-    this.released.push(exchange);
+  release(call: Call): void {
+    this.released.push(call);
   }
 
   negotiated(revision: Revision): void {
@@ -115,8 +115,8 @@ export class FakeLink implements UpstreamLink {
     this.process = { gone: GONE_AT_ONCE, ...this.process, lastHeardMs };
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const sent = { frame, exchange };
+  send(frame: Frame, call?: Call): boolean {
+    const sent = { frame, call };
     this.sent.push(sent);
     this.onSend(sent);
     return this.hasCapacity;
@@ -165,8 +165,8 @@ export class FakeServerListener implements LinkOwner {
     this.found = link;
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    const sent = { frame, exchange };
+  fromServer(frame: Frame, call?: Call): void {
+    const sent = { frame, call };
     this.received.push(sent);
     this.onFrame(sent);
   }
@@ -191,7 +191,7 @@ export function followLink(listener: ServerListener, dial: (owner: LinkOwner) =>
     serverFound: (link) => {
       current = link;
     },
-    fromServer: (frame, exchange) => listener.fromServer(frame, exchange),
+    fromServer: (frame, call) => listener.fromServer(frame, call),
     serverFault: (fault) => listener.serverFault(fault),
     serverDrained: () => listener.serverDrained(),
     serverClosed: (reason) => listener.serverClosed(reason),
@@ -202,7 +202,7 @@ export function followLink(listener: ServerListener, dial: (owner: LinkOwner) =>
     get process() {
       return current.process;
     },
-    send: (frame, exchange) => current.send(frame, exchange),
+    send: (frame, call) => current.send(frame, call),
     pause: () => current.pause(),
     resume: () => current.resume(),
     close: (reason) => current.close(reason),

@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../src/errors.ts';
+import type { Call } from '../../src/relay/call.ts';
 import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
 import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
   CallContext,
@@ -117,8 +117,8 @@ interface Awaited {
 export class FakeConnection implements UpstreamLink {
   /** Everything the client sent, in order. */
   readonly received: Frame[] = [];
-  /** The exchange each of them came with. */
-  readonly exchanges: (Exchange | undefined)[] = [];
+  /** The call each of them came with. */
+  readonly calls: (Call | undefined)[] = [];
   /** Taking a message while true says "full". */
   isFull = false;
   /** The bridge has asked this server to be silent. */
@@ -145,9 +145,9 @@ export class FakeConnection implements UpstreamLink {
 
   // ---- what the bridge calls
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  send(frame: Frame, call?: Call): boolean {
     this.received.push(frame);
-    this.exchanges.push(exchange);
+    this.calls.push(call);
     const script =
       frame.kind === 'request' ? (this.#scripts.get(frame.method ?? '') ?? this.#scripts.get(ANY_METHOD)) : undefined;
     // Never within `send`: a process does not answer before it was asked.

@@ -29,8 +29,8 @@ import type { Observer } from '../../src/relay/observer.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import type { IdleTimeouts, SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { configOf } from '../bridge/config-of.ts';
+import { createCalls } from './calls.ts';
 import { asUpstream } from './dialers.ts';
-import { createExchanges } from './exchanges.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -111,7 +111,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
       sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
       callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
       callerTokens: undefined,
-      exchanges: createExchanges(clock, {
+      calls: createCalls(clock, {
         maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
         observer: options.observer,
       }),

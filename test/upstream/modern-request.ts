@@ -1,5 +1,5 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
-import { Exchange } from '../../src/relay/exchange.ts';
+import { Call } from '../../src/relay/call.ts';
 import type { CallDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Message } from '../contract/relayed-client.ts';
 import { dialCall } from '../support/dial-call.ts';
@@ -33,16 +33,16 @@ export const modernFrame = (id: number, method: string, { params = {}, capabilit
 export class ModernRequest {
   readonly listener = new FakeServerListener();
   readonly link: UpstreamLink;
-  readonly #exchange: Exchange;
+  readonly #call: Call;
 
   constructor(dialer: CallDialer, method = 'tools/list', options: ModernRequestOptions = {}) {
     const frame = modernFrame(7, method, options);
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     const { principal = 'ada', headers } = options;
-    this.#exchange = new Exchange(7, method, Object.assign(new FakeLane(), headers && { headers }), undefined, 0);
+    this.#call = new Call(7, method, Object.assign(new FakeLane(), headers && { headers }), undefined, 0);
     this.link = dialCall(dialer, this.listener, { principal, metadata, headers: undefined });
-    this.link.send(frame, this.#exchange);
+    this.link.send(frame, this.#call);
   }
 
   /** The answer; throws what the link said in its place. */
@@ -56,7 +56,7 @@ export class ModernRequest {
       },
       { message: 'the answer' },
     );
-    this.#exchange.settle();
+    this.#call.settle();
     return frame.json() as Message;
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { BridgeError } from '../../errors.ts';
-import { drained } from '../../relay/exchanges.ts';
+import { drained } from '../../relay/calls.ts';
 import { ByteStreamEndpoint, type ByteStreamEndpointOptions, type StreamReach } from './endpoint.ts';
 
 /** Interval at which clients are checked for silence and for output that they do not read. */

@@ -5,7 +5,7 @@ import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { SessionClient, SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -47,7 +47,7 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
     this.headers = options.client.headers;
   }
 
-  send(frame: Frame, _exchange?: Exchange): boolean {
+  send(frame: Frame, _call?: Call): boolean {
     const fitting = this.fitting(frame, 0);
     return fitting === undefined || this.write(fitting.bytes);
   }
@@ -80,7 +80,7 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
     this.#options.listener.clientDrained();
   }
 
-  release(_exchange: Exchange): void {}
+  release(_call: Call): void {}
   negotiated(_revision: Revision): void {}
 
   pause(): void {

@@ -5,7 +5,7 @@ import { validateModern } from '../../mcp/classify/route-era.ts';
 import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { MODERN_REVISION_IDS, OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { Session } from '../../relay/sessions/session-entry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
@@ -46,7 +46,7 @@ export class LegacyConversation {
   }
 
   get openCalls(): number {
-    return this.#session?.relay.openExchanges ?? 0;
+    return this.#session?.relay.openCalls ?? 0;
   }
 
   take(frame: Frame): void {
@@ -171,14 +171,14 @@ class LegacyPeer extends ConnectionPeer {
     this.#revision = revision;
   }
 
-  override send(frame: Frame, exchange?: Exchange): boolean {
-    const lane = exchange?.lane;
+  override send(frame: Frame, call?: Call): boolean {
+    const lane = call?.lane;
     if (!(lane instanceof BatchLane) || !frame.isResponse) return super.send(frame);
     return lane.send(this.fitting(frame, MAX_ARRAY_BYTES) ?? frame);
   }
 
-  override release(exchange: Exchange): void {
-    if (exchange.lane instanceof BatchLane) exchange.lane.release();
+  override release(call: Call): void {
+    if (call.lane instanceof BatchLane) call.lane.release();
   }
 }
 
@@ -211,7 +211,7 @@ export class ModernConversation {
   }
 
   get openCalls(): number {
-    return this.#link?.relay.openExchanges ?? 0;
+    return this.#link?.relay.openCalls ?? 0;
   }
 
   take(frame: Frame): void {
@@ -308,9 +308,9 @@ class ModernPeer extends ConnectionPeer {
    * Sends a notification after the result of a subscription. The specification names both as signs of its end, so
    * clients get both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
    */
-  override send(frame: Frame, exchange?: Exchange): boolean {
+  override send(frame: Frame, call?: Call): boolean {
     const hasCapacity = super.send(frame);
-    if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasCapacity;
-    return this.write(notificationFrame(CANCELLED, { requestId: exchange.id }).bytes);
+    if (frame.kind !== 'result' || call?.method !== LISTEN) return hasCapacity;
+    return this.write(notificationFrame(CANCELLED, { requestId: call.id }).bytes);
   }
 }

@@ -5,7 +5,7 @@ import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { claimsModern, routeEra } from '../../mcp/classify/route-era.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import { drained } from '../../relay/exchanges.ts';
+import { drained } from '../../relay/calls.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';

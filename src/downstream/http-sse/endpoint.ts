@@ -5,7 +5,7 @@ import { traceContextOf } from '../../http/headers.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';

@@ -23,7 +23,7 @@ import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import { METHOD_HEADER, mergeEqualCopies } from '../../mcp/vocabulary/headers.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
-import { drained } from '../../relay/exchanges.ts';
+import { drained } from '../../relay/calls.ts';
 import { AdmittedStreams } from './admitted-streams.ts';
 import { OpenConnections } from './open-connections.ts';
 

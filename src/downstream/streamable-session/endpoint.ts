@@ -7,7 +7,7 @@ import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { findRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { CallerEnvironment, ClientListener } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry, StoredSession } from '../../relay/sessions/session-registry.ts';

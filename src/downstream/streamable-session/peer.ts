@@ -4,7 +4,7 @@ import { LinkedList, ListMember } from '../../collections/short-lived-values.ts'
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -185,22 +185,22 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
   // ---- toward the client
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const lane = this.#laneOf(exchange);
+  send(frame: Frame, call?: Call): boolean {
+    const lane = this.#laneOf(call);
     if (lane !== undefined && carries(lane, frame)) return this.#noteCapacity(lane, lane.send(frame));
-    if (frame.isResponse || isAboutCall(frame, exchange)) {
+    if (frame.isResponse || isAboutCall(frame, call)) {
       this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: nothing carries it to its client any more');
       return true;
     }
     return this.#sendUnsolicited(frame);
   }
 
-  #laneOf(exchange: Exchange | undefined): SessionLane | undefined {
-    const lane: Lane | undefined = exchange?.lane;
+  #laneOf(call: Call | undefined): SessionLane | undefined {
+    const lane: Lane | undefined = call?.lane;
     return (lane instanceof PostLane || lane instanceof ContinuedLane) && lane.isOpen ? lane : undefined;
   }
 
-  /** Sends the answer to an item of a batch that never became an exchange. */
+  /** Sends the answer to an item of a batch that never became a call. */
   sendOn(lane: Lane, frame: Frame): void {
     if (lane instanceof PostLane && lane.isOpen) this.#noteCapacity(lane, lane.send(frame));
   }
@@ -244,8 +244,8 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#listener.clientDrained();
   }
 
-  release(exchange: Exchange): void {
-    this.#laneOf(exchange)?.release();
+  release(call: Call): void {
+    this.#laneOf(call)?.release();
   }
 
   pause(): void {

@@ -7,7 +7,7 @@ import { respondEmpty } from '../../http/server/respond.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';

@@ -1,6 +1,6 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { CANCELLED, isListChanged, PROGRESS, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** Messages and bytes kept for a client that has no stream open. */
@@ -86,6 +86,6 @@ export function isQuestion(frame: Frame): boolean {
 }
 
 /** Returns true for progress of a call, which is useless to a client that has lost the call. */
-export function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
-  return frame.method === PROGRESS && exchange !== undefined;
+export function isAboutCall(frame: Frame, call: Call | undefined): boolean {
+  return frame.method === PROGRESS && call !== undefined;
 }

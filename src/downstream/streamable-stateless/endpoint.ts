@@ -27,8 +27,8 @@ import { ASSUMED_REVISION, findRevision, MODERN_REVISION_IDS } from '../../mcp/v
 import { HEADER_MISMATCH, INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
-import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import { ToolCatalogue } from '../../relay/tool-catalogue.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';

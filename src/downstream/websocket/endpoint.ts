@@ -8,7 +8,7 @@ import { respondError } from '../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../http/server/upgrades.ts';
 import { CLOSE_CODES, closeCodeOf } from '../../http/websocket/close-codes.ts';
 import type { ConnectionEnd, WebSocketConnectionOptions } from '../../http/websocket/connection.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';

@@ -5,7 +5,7 @@ import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-
 import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/vocabulary/rpc-codes.ts';
 import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { type Frame, withParams, withPayload } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, joinMembers, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -47,8 +47,8 @@ export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
 
 export interface AbsorbedTaskOptions {
   readonly host: CallAtModernServerHost;
-  /** The exchange of the client's call. */
-  readonly exchange: Exchange;
+  /** The client's call, whose answer is the result of the task. */
+  readonly call: Call;
   /** Sets the number of bytes that are held for the task. Returns false if that exceeds the limit. */
   readonly hold: (bytes: number) => boolean;
   /** Called with the task's result or error, in the form of an answer to the call itself. */
@@ -68,7 +68,7 @@ export interface AbsorbedTaskOptions {
 type TaskState =
   | { readonly kind: 'idle' | 'over' }
   | { readonly kind: 'waiting'; readonly stopTimer: () => void }
-  | { readonly kind: 'asked'; readonly request: Exchange }
+  | { readonly kind: 'asked'; readonly request: Call }
   | { readonly kind: 'collecting'; readonly round: InputRound };
 
 /** Follows a task of a modern server to its end, for a client that waits for a plain result. [SEP-2663] */
@@ -99,9 +99,9 @@ export class AbsorbedTask implements Asker {
   }
 
   #ask(method: string, responses?: ReadonlyMap<string, Buffer>): void {
-    const { host, exchange } = this.#options;
+    const { host, call } = this.#options;
     const request = this.#request(method, responses);
-    const open = host.requests.open(this, request, exchange.lane);
+    const open = host.requests.open(this, request, call.lane);
     this.#state = { kind: 'asked', request: open };
     host.requests.send(request, open);
   }
@@ -120,8 +120,8 @@ export class AbsorbedTask implements Asker {
   }
 
   answered(frame: Frame): void {
-    const { exchange, host } = this.#options;
-    exchange.lastActiveMs = host.clock.now();
+    const { call, host } = this.#options;
+    call.lastActiveMs = host.clock.now();
     if (frame.kind === 'error') return this.#end(frame);
     const task = readFields(frame, ['status', 'pollIntervalMs']);
     switch (task.status) {
@@ -132,7 +132,7 @@ export class AbsorbedTask implements Asker {
       case 'failed':
         return this.#endWith(frame, 'error');
       case 'cancelled':
-        return this.#end(errorFrame(exchange.id, { code: INTERNAL_ERROR, message: 'The server cancelled the call.' }));
+        return this.#end(errorFrame(call.id, { code: INTERNAL_ERROR, message: 'The server cancelled the call.' }));
       default:
         // The task is still working, or the server has confirmed the inputs.
         return this.#wait(task);
@@ -140,7 +140,7 @@ export class AbsorbedTask implements Asker {
   }
 
   #inputRequired(frame: Frame, task: Fields): void {
-    const { host, exchange, hold, onInputFailed } = this.#options;
+    const { host, call, hold, onInputFailed } = this.#options;
     const required = readInputRequired(frame, host.profile.capabilities);
     if ('fault' in required) return this.#violates(required.fault);
     const requests = new Map<string, InputRequest>();
@@ -148,7 +148,7 @@ export class AbsorbedTask implements Asker {
     if (requests.size === 0) return this.#wait(task);
     const round = new InputRound({
       host,
-      exchange,
+      call,
       untilMs: host.clock.now() + ROUNDS_TIMEOUT_MS,
       hold,
       onAnswered: (answers) => this.#give(answers),
@@ -169,7 +169,7 @@ export class AbsorbedTask implements Asker {
 
   /** Ends the task with the member that holds the answer to the call. */
   #endWith(frame: Frame, member: 'result' | 'error'): void {
-    const { id } = this.#options.exchange;
+    const { id } = this.#options.call;
     const span = findMember(frame.bytes, frame.payloadStart, member);
     if (span === undefined) return this.#violates(`its task has ended without a ${member}`);
     const payload = frame.bytes.subarray(span.start, span.end);
@@ -196,7 +196,7 @@ export class AbsorbedTask implements Asker {
     this.#leaveState(reason);
     const { requests } = this.#options.host;
     const request = this.#request(CANCEL);
-    requests.send(request, requests.open(asker, request, this.#options.exchange.lane));
+    requests.send(request, requests.open(asker, request, this.#options.call.lane));
   }
 
   /** Stops following the task, without cancelling it at the server. */

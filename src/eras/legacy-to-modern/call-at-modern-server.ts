@@ -6,7 +6,7 @@ import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
 import { findCommonModern } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { type Frame, withId } from '../../wire/frame.ts';
 import { OPEN_BRACE } from '../../wire/json/ascii.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -24,7 +24,7 @@ import type { Asker } from './upstream-requests.ts';
  */
 type StateAtServer =
   | { readonly kind: 'idle' | 'ended' }
-  | { readonly kind: 'asked'; readonly request: Exchange }
+  | { readonly kind: 'asked'; readonly request: Call }
   | { readonly kind: 'requiring'; readonly rounds: CallRounds }
   | { readonly kind: 'following'; readonly task: AbsorbedTask };
 
@@ -33,7 +33,7 @@ type StateAtServer =
  * [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
  */
 export class CallAtModernServer implements Asker {
-  readonly exchange: Exchange;
+  readonly call: Call;
   readonly #host: CallKeeper<CallAtModernServer>;
   /** The client's request. Each request to the server is derived from it. */
   readonly #frame: Frame;
@@ -44,17 +44,17 @@ export class CallAtModernServer implements Asker {
   /** True if the server accepts this call as a task only. The bridge then declares that the client can follow tasks. */
   #declaresTasks = false;
 
-  constructor(host: CallKeeper<CallAtModernServer>, frame: Frame, exchange: Exchange) {
+  constructor(host: CallKeeper<CallAtModernServer>, frame: Frame, call: Call) {
     this.#host = host;
     this.#frame = frame;
-    this.exchange = exchange;
+    this.call = call;
   }
 
   /** Sends the request. Returns false if the server's side is full. */
   start(): boolean {
     const request = this.#stamped();
     if (request.bytes[request.payloadStart] !== OPEN_BRACE) {
-      this.#end(errorFrame(this.exchange.id, NO_OBJECT));
+      this.#end(errorFrame(this.call.id, NO_OBJECT));
       return true;
     }
     return this.#ask(request);
@@ -67,9 +67,9 @@ export class CallAtModernServer implements Asker {
 
   #ask(request: Frame): boolean {
     const { requests } = this.#host;
-    const exchange = requests.open(this, request, this.exchange.lane);
-    this.#state = { kind: 'asked', request: exchange };
-    return requests.send(request, exchange);
+    const sent = requests.open(this, request, this.call.lane);
+    this.#state = { kind: 'asked', request: sent };
+    return requests.send(request, sent);
   }
 
   /**
@@ -85,7 +85,7 @@ export class CallAtModernServer implements Asker {
   // ---- from the server
 
   notified(frame: Frame): void {
-    if (this.#state.kind === 'asked') this.#host.tell(frame, this.exchange);
+    if (this.#state.kind === 'asked') this.#host.tell(frame, this.call);
   }
 
   /** A server can end subscriptions this way, and nothing else. [spec 2026-07-28 basic/patterns/cancellation] */
@@ -116,7 +116,7 @@ export class CallAtModernServer implements Asker {
   }
 
   #toLegacy(result: Frame): Frame {
-    return this.#host.toLegacyResult(withId(result, this.exchange.id), this.#frame);
+    return this.#host.toLegacyResult(withId(result, this.call.id), this.#frame);
   }
 
   /** Returns true if the client has declared extensions. The tasks that the bridge follows itself do not count. */
@@ -149,7 +149,7 @@ export class CallAtModernServer implements Asker {
   }
 
   #mustBeTask(code: number, data: unknown): boolean {
-    if (this.#declaresTasks || this.exchange.method !== CALL_TOOL || !needsTasks(code, data)) return false;
+    if (this.#declaresTasks || this.call.method !== CALL_TOOL || !needsTasks(code, data)) return false;
     this.#declaresTasks = true;
     this.#askAgain();
     return true;
@@ -164,7 +164,7 @@ export class CallAtModernServer implements Asker {
     const task = new AbsorbedTask(
       {
         host: this.#host,
-        exchange: this.exchange,
+        call: this.call,
         hold: (bytes) => rounds.hold(bytes),
         onAnswered: (answer) => {
           if (answer.kind === 'error') this.#refused(answer);
@@ -190,7 +190,7 @@ export class CallAtModernServer implements Asker {
   #openRounds(): CallRounds {
     this.#rounds ??= new CallRounds({
       host: this.#host,
-      exchange: this.exchange,
+      call: this.call,
       onReady: () => this.#askAgain(),
       onViolation: (reason) => this.#fail(reason),
       onInputFailed: (reason) => this.#failInput(reason),
@@ -224,17 +224,17 @@ export class CallAtModernServer implements Asker {
   }
 
   #fail(error: BridgeError): void {
-    this.#end(errorAnswer(this.exchange.id, error));
+    this.#end(errorAnswer(this.call.id, error));
   }
 
   #failInput(error: BridgeError): void {
-    this.#end(inputFailure(this.exchange.id, this.exchange.method, error));
+    this.#end(inputFailure(this.call.id, this.call.method, error));
   }
 
   #end(answer: Frame): void {
     this.#leaveState('the call has ended');
     this.#ended();
-    this.#host.listener.fromServer(answer, this.exchange);
+    this.#host.listener.fromServer(answer, this.call);
   }
 
   #ended(): void {

@@ -19,7 +19,7 @@ import {
   type Revision,
 } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/outline.ts';
@@ -46,9 +46,9 @@ export interface CallAtModernServerHost {
   /** Called when the server speaks this revision from now on. */
   useRevision(revision: ModernRevisionId): void;
   /** Sends a question to the client, on the lane of its call. */
-  ask(input: PendingInput, question: Frame, exchange: Exchange): void;
+  ask(input: PendingInput, question: Frame, call: Call): void;
   /** Passes on a notification about a call, unless the client does not want it. */
-  tell(frame: Frame, exchange: Exchange): void;
+  tell(frame: Frame, call: Call): void;
   /** Returns the result in the form that the client's revision has. */
   toLegacyResult(result: Frame, request: Frame): Frame;
 }

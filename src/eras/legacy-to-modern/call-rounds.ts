@@ -1,7 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
 import { type InputAnswers, readInputRequired } from '../../mcp/classify/input-required.ts';
 import { isInteractive } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import { type CallAtModernServerHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
@@ -18,8 +18,8 @@ const MAX_PAUSE_MS = 5_000;
 
 export interface CallRoundsOptions {
   readonly host: CallAtModernServerHost;
-  /** The exchange of the client's call. */
-  readonly exchange: Exchange;
+  /** The client's call, which waits for the last round. */
+  readonly call: Call;
   /** Called when the call can be made again, with `inputs`. */
   readonly onReady: () => void;
   readonly onViolation: (reason: BridgeError) => void;
@@ -65,16 +65,16 @@ export class CallRounds {
 
   /** Starts a round, for an answer of the server that requires input. */
   require(inputRequired: Frame): void {
-    const { host, exchange, onViolation, onInputFailed } = this.#options;
+    const { host, call, onViolation, onInputFailed } = this.#options;
     const { serverName, profile, clock } = host;
-    if (!isInteractive(exchange.method)) {
-      return onViolation(violation(serverName, `it required input for ${exchange.method}`));
+    if (!isInteractive(call.method)) {
+      return onViolation(violation(serverName, `it required input for ${call.method}`));
     }
     const required = readInputRequired(inputRequired, profile.capabilities);
     if ('fault' in required) return onViolation(violation(serverName, required.fault));
     if (this.#count === MAX_ROUNDS) return onInputFailed(tooManyRounds(serverName, MAX_ROUNDS));
     this.#count += 1;
-    exchange.lastActiveMs = clock.now();
+    call.lastActiveMs = clock.now();
     const { requestState, requests } = required;
     this.#inputs = undefined;
     const stateBytes = requestState?.length ?? 0;
@@ -83,7 +83,7 @@ export class CallRounds {
     this.#pauses = 0;
     const round = new InputRound({
       host,
-      exchange,
+      call,
       untilMs: this.#startedMs + ROUNDS_TIMEOUT_MS,
       hold: (bytes) => this.hold(stateBytes + bytes),
       onAnswered: (responses) => this.#ready(responses, requestState),
@@ -101,9 +101,9 @@ export class CallRounds {
   }
 
   #ready(responses: ReadonlyMap<string, Buffer>, requestState: Buffer | undefined): void {
-    const { host, exchange, onReady } = this.#options;
+    const { host, call, onReady } = this.#options;
     this.#state = IDLE;
-    exchange.lastActiveMs = host.clock.now();
+    call.lastActiveMs = host.clock.now();
     this.#inputs = { responses, requestState };
     onReady();
   }

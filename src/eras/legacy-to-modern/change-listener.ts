@@ -8,7 +8,7 @@ import { asFields, readField, readFields } from '../../mcp/vocabulary/payload.ts
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import { editFrame, type Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
@@ -96,9 +96,9 @@ export class ChangeListener implements ListenOwner {
   }
 
   /** Subscribes to a resource. The client gets its answer when the server has acknowledged a subscription with it. */
-  subscribe(uri: string, exchange: Exchange): void {
+  subscribe(uri: string, call: Call): void {
     this.start();
-    this.#pending.add(uri, exchange);
+    this.#pending.add(uri, call);
     if (this.#phase === 'unavailable') return this.#pending.refuse(uri, UNAVAILABLE);
     if (!this.#uris.add(uri)) return this.#pending.refuse(uri, rpcErrorOf(TOO_MANY_SUBSCRIBED));
     if (this.#current?.brings.resourceSubscriptions.includes(uri)) this.#pending.grant(uri);
@@ -106,15 +106,15 @@ export class ChangeListener implements ListenOwner {
   }
 
   /** Unsubscribes. The client gets its answer at once, even for a resource that it was not subscribed to. */
-  unsubscribe(uri: string, exchange: Exchange): void {
+  unsubscribe(uri: string, call: Call): void {
     this.#pending.grant(uri);
     this.#drop(uri);
-    this.#options.client.listener.fromServer(resultFrame(exchange.id, {}), exchange);
+    this.#options.client.listener.fromServer(resultFrame(call.id, {}), call);
   }
 
   /** Withdraws a subscribe request that was not answered. */
-  withdraw(exchange: Exchange): void {
-    const uri = this.#pending.withdraw(exchange);
+  withdraw(call: Call): void {
+    const uri = this.#pending.withdraw(call);
     if (uri !== undefined) this.#drop(uri);
   }
 

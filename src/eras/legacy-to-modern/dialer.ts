@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
 import { SharedDiscovery } from './shared-discovery.ts';

@@ -4,7 +4,7 @@ import { type AskedInput, toInputResponse } from '../../mcp/classify/input-respo
 import { toLegacyInput } from '../../mcp/translate/downgrade-inputs.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import { readFields } from '../../mcp/vocabulary/payload.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
@@ -20,8 +20,8 @@ export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
   readonly host: CallAtModernServerHost;
-  /** The exchange of the client's call. Questions are sent on its lane. */
-  readonly exchange: Exchange;
+  /** The client's call. Questions are sent on its lane. */
+  readonly call: Call;
   /** The round ends at this time at the latest. */
   readonly untilMs: number;
   /** Sets the number of bytes that are held for the round. Returns false if that exceeds the limit. */
@@ -55,7 +55,7 @@ export class InputRound implements PendingInputOwner {
   }
 
   start(requests: ReadonlyMap<string, InputRequest>): void {
-    const { host, exchange } = this.#options;
+    const { host, call } = this.#options;
     const { pendingInputs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
     const [first = ''] = requests.keys();
@@ -79,7 +79,7 @@ export class InputRound implements PendingInputOwner {
       if (this.#isOver) return;
       const question = requestFrame(input.id, method);
       const whole = params === undefined ? question : withParams(question, params);
-      host.ask(input, withProgressToken(whole, input.id), exchange);
+      host.ask(input, withProgressToken(whole, input.id), call);
     }
   }
 

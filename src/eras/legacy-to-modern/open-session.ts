@@ -25,7 +25,7 @@ import {
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import type { ModernRevisionId, RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import { EarlyQuestions } from '../../relay/shared/legacy/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -73,7 +73,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
   /** True if the server declared logging, so that `logging/setLevel` is accepted. */
   readonly #takesLevel: boolean;
   readonly #takesSubscriptions: boolean;
-  readonly #atServer = new Map<Exchange, CallAtModernServer>();
+  readonly #atServer = new Map<Call, CallAtModernServer>();
   readonly #changes: ChangeListener;
   readonly #results: LegacyResults;
   #revision: ModernRevisionId;
@@ -111,35 +111,35 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
   // ---- from the client
 
   /** Takes a request of the client. Returns false if the server's side is full. */
-  request(frame: Frame, exchange: Exchange): boolean {
-    const { method } = exchange;
+  request(frame: Frame, call: Call): boolean {
+    const { method } = call;
     switch (method) {
       case INITIALIZE:
-        return this.#answer(exchange, errorAnswer(exchange.id, SECOND_INITIALIZE));
+        return this.#answer(call, errorAnswer(call.id, SECOND_INITIALIZE));
       case SET_LEVEL:
-        return this.#answer(exchange, this.#setLevel(frame, exchange));
+        return this.#answer(call, this.#setLevel(frame, call));
       case SUBSCRIBE:
       case UNSUBSCRIBE:
-        return this.#subscription(frame, exchange);
+        return this.#subscription(frame, call);
       // Both methods exist in the modern era only, so a server of the client's own era would not know them.
       case DISCOVER:
       case LISTEN:
-        return this.#answer(exchange, notFound(exchange));
+        return this.#answer(call, notFound(call));
       default:
         // The server has not declared tasks to its client. [spec 2025-11-25 basic/utilities/tasks]
-        if (isTaskRequest(method)) return this.#answer(exchange, notFound(exchange));
-        return this.#call(frame, exchange);
+        if (isTaskRequest(method)) return this.#answer(call, notFound(call));
+        return this.#call(frame, call);
     }
   }
 
-  #answer(exchange: Exchange, answer: Frame): true {
-    this.listener.fromServer(answer, exchange);
+  #answer(call: Call, answer: Frame): true {
+    this.listener.fromServer(answer, call);
     return true;
   }
 
-  #call(frame: Frame, exchange: Exchange): boolean {
-    const atServer = new CallAtModernServer(this, frame, exchange);
-    this.#atServer.set(exchange, atServer);
+  #call(frame: Frame, call: Call): boolean {
+    const atServer = new CallAtModernServer(this, frame, call);
+    this.#atServer.set(call, atServer);
     return atServer.start();
   }
 
@@ -147,39 +147,39 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
    * Sets the log level, which each later request carries.
    * [spec 2026-07-28 server/utilities/logging#per-request-log-level]
    */
-  #setLevel(frame: Frame, exchange: Exchange): Frame {
-    if (!this.#takesLevel) return notFound(exchange);
+  #setLevel(frame: Frame, call: Call): Frame {
+    if (!this.#takesLevel) return notFound(call);
     const level = parseLogLevel(readField(frame, 'level'));
     if (level === undefined) {
-      return errorFrame(exchange.id, {
+      return errorFrame(call.id, {
         code: INVALID_PARAMS,
         message: 'params.level is none of the eight log levels.',
       });
     }
     this.#logLevel = level;
-    return resultFrame(exchange.id, {});
+    return resultFrame(call.id, {});
   }
 
-  #subscription(frame: Frame, exchange: Exchange): true {
-    if (!this.#takesSubscriptions) return this.#answer(exchange, notFound(exchange));
+  #subscription(frame: Frame, call: Call): true {
+    if (!this.#takesSubscriptions) return this.#answer(call, notFound(call));
     const uri = readField(frame, 'uri');
     if (typeof uri !== 'string') {
       const error = { code: INVALID_PARAMS, message: 'params.uri must be a string.' };
-      return this.#answer(exchange, errorFrame(exchange.id, error));
+      return this.#answer(call, errorFrame(call.id, error));
     }
-    if (exchange.method === SUBSCRIBE) this.#changes.subscribe(uri, exchange);
-    else this.#changes.unsubscribe(uri, exchange);
+    if (call.method === SUBSCRIBE) this.#changes.subscribe(uri, call);
+    else this.#changes.unsubscribe(uri, call);
     return true;
   }
 
-  notification(frame: Frame, exchange: Exchange | undefined): boolean {
+  notification(frame: Frame, call: Call | undefined): boolean {
     switch (frame.method) {
       case INITIALIZED:
         this.#early.letGo();
         this.#changes.start();
         return true;
       case CANCELLED:
-        return exchange === undefined || this.#cancel(frame, exchange);
+        return call === undefined || this.#cancel(frame, call);
       case PROGRESS:
         // This is progress of an input request, which the server does not know.
         this.pendingInputs.get(findProgressOf(frame)?.value)?.owner.progressed();
@@ -192,11 +192,11 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
     }
   }
 
-  #cancel(frame: Frame, exchange: Exchange): boolean {
+  #cancel(frame: Frame, call: Call): boolean {
     const reason = readField(frame, 'reason');
-    const atServer = this.#atServer.get(exchange);
+    const atServer = this.#atServer.get(call);
     if (atServer !== undefined) return atServer.cancel(typeof reason === 'string' ? reason : 'the client withdrew it');
-    this.#changes.withdraw(exchange);
+    this.#changes.withdraw(call);
     return true;
   }
 
@@ -225,8 +225,8 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
     }
   }
 
-  tell(frame: Frame, exchange: Exchange): void {
-    if (frame.method !== LOG_MESSAGE || this.#isWanted(frame)) this.listener.fromServer(frame, exchange);
+  tell(frame: Frame, call: Call): void {
+    if (frame.method !== LOG_MESSAGE || this.#isWanted(frame)) this.listener.fromServer(frame, call);
   }
 
   /**
@@ -241,11 +241,11 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
 
   // ---- for the calls
 
-  ask(input: PendingInput, question: Frame, exchange: Exchange): void {
+  ask(input: PendingInput, question: Frame, call: Call): void {
     const { length } = question.bytes;
     if (!this.#early.hasCapacityFor(length)) this.#early.letGo();
     this.#early.add(() => {
-      if (this.pendingInputs.get(input.id) === input) this.listener.fromServer(question, exchange);
+      if (this.pendingInputs.get(input.id) === input) this.listener.fromServer(question, call);
     }, length);
   }
 
@@ -263,7 +263,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
   }
 
   ended(atServer: CallAtModernServer): void {
-    this.#atServer.delete(atServer.exchange);
+    this.#atServer.delete(atServer.call);
   }
 
   /** Returns the tasks that the server has made of calls of this client. */
@@ -283,7 +283,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
 
 const SECOND_INITIALIZE = new BridgeError('ERR_WIRE_MESSAGE', 'This session is initialized already.');
 
-function notFound({ id }: Exchange): Frame {
+function notFound({ id }: Call): Frame {
   return errorFrame(id, { code: METHOD_NOT_FOUND, message: 'The server has no such method.' });
 }
 

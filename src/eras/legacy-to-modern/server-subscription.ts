@@ -6,7 +6,7 @@ import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields } from '../../mcp/vocabulary/payload.ts';
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -30,7 +30,7 @@ export class ServerSubscription implements Asker {
   readonly asked: ListenFilter;
   readonly #owner: ListenOwner;
   readonly #requests: UpstreamRequests;
-  #exchange: Exchange | undefined;
+  #sent: Call | undefined;
   #isAcknowledged = false;
 
   constructor(owner: ListenOwner, requests: UpstreamRequests, asked: ListenFilter) {
@@ -41,13 +41,13 @@ export class ServerSubscription implements Asker {
 
   open(metadata: RequestMetadata, lane: Lane): void {
     const frame = stampMetadata(requestFrame(0, LISTEN, { notifications: filterParams(this.asked) }), metadata);
-    this.#exchange = this.#requests.open(this, frame, lane);
-    this.#requests.send(frame, this.#exchange);
+    this.#sent = this.#requests.open(this, frame, lane);
+    this.#requests.send(frame, this.#sent);
   }
 
   /** Ends the subscription. Its owner is called no more. */
   close(): void {
-    if (this.#exchange !== undefined) this.#requests.cancel(this.#exchange, 'another subscription took its place');
+    if (this.#sent !== undefined) this.#requests.cancel(this.#sent, 'another subscription took its place');
   }
 
   answered(frame: Frame): void {
@@ -170,22 +170,22 @@ const REFUSED: RpcError = { code: INVALID_PARAMS, message: 'The server does not 
 /** Subscribe requests of the client that wait until the server has acknowledged or refused their resource. */
 export class PendingSubscribes {
   readonly #client: { readonly listener: ServerListener };
-  readonly #waiting = new Map<string, Exchange[]>();
+  readonly #waiting = new Map<string, Call[]>();
 
   constructor(client: { readonly listener: ServerListener }) {
     this.#client = client;
   }
 
-  add(uri: string, exchange: Exchange): void {
+  add(uri: string, call: Call): void {
     const waiting = this.#waiting.get(uri);
-    if (waiting === undefined) this.#waiting.set(uri, [exchange]);
-    else waiting.push(exchange);
+    if (waiting === undefined) this.#waiting.set(uri, [call]);
+    else waiting.push(call);
   }
 
   /** Withdraws a request. Returns its URI if no other request waits for it. */
-  withdraw(exchange: Exchange): string | undefined {
+  withdraw(call: Call): string | undefined {
     for (const [uri, waiting] of this.#waiting) {
-      const index = waiting.indexOf(exchange);
+      const index = waiting.indexOf(call);
       if (index === -1) continue;
       waiting.splice(index, 1);
       if (waiting.length > 0) return undefined;
@@ -196,18 +196,18 @@ export class PendingSubscribes {
   }
 
   grant(uri: string): void {
-    for (const exchange of this.#take(uri)) this.#client.listener.fromServer(resultFrame(exchange.id, {}), exchange);
+    for (const call of this.#take(uri)) this.#client.listener.fromServer(resultFrame(call.id, {}), call);
   }
 
   refuse(uri: string, error: RpcError = REFUSED): void {
-    for (const exchange of this.#take(uri)) this.#client.listener.fromServer(errorFrame(exchange.id, error), exchange);
+    for (const call of this.#take(uri)) this.#client.listener.fromServer(errorFrame(call.id, error), call);
   }
 
   has(uri: string): boolean {
     return this.#waiting.has(uri);
   }
 
-  #take(uri: string): readonly Exchange[] {
+  #take(uri: string): readonly Call[] {
     const waiting = this.#waiting.get(uri) ?? [];
     this.#waiting.delete(uri);
     return waiting;

@@ -11,7 +11,7 @@ import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/vocabulary/meth
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { LinkOwner, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -40,7 +40,7 @@ export interface TranslatorOptions {
 
 interface HeldMessage {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
 }
 
 /**
@@ -55,7 +55,7 @@ type TranslatorState =
   | { readonly kind: 'leaving'; readonly finalRequests: FinalRequests }
   | {
       readonly kind: 'discovering';
-      readonly initialize: Exchange;
+      readonly initialize: Call;
       readonly profile: ClientProfile;
       readonly discovery: SharedDiscovery;
       readonly held: ByteQueue<HeldMessage>;
@@ -108,24 +108,24 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     if (this.#state.kind === 'ready') this.#state.session.listener = listener;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.method === PING && frame.kind === 'request' && exchange !== undefined) {
+  send(frame: Frame, call?: Call): boolean {
+    if (frame.method === PING && frame.kind === 'request' && call !== undefined) {
       // A ping is answered in any state. [spec 2025-11-25 basic/lifecycle#initialization]
-      return this.#answer(exchange, resultFrame(exchange.id, {}));
+      return this.#answer(call, resultFrame(call.id, {}));
     }
     // A cancellation is exempt: its request is known already, and the server gets a notification in the bridge's own
     // words.
     if (frame.method !== CANCELLED && isAmbiguous(frame)) {
-      const isAwaited = frame.kind === 'request' && exchange !== undefined;
-      return !isAwaited || this.#answer(exchange, errorAnswer(exchange.id, UNCLEAR));
+      const isAwaited = frame.kind === 'request' && call !== undefined;
+      return !isAwaited || this.#answer(call, errorAnswer(call.id, UNCLEAR));
     }
     switch (this.#state.kind) {
       case 'opening':
-        return this.#beforeHandshake(frame, exchange);
+        return this.#beforeHandshake(frame, call);
       case 'discovering':
-        return this.#hold(this.#state.held, frame, exchange);
+        return this.#hold(this.#state.held, frame, call);
       case 'ready':
-        return this.#inSession(this.#state.session, frame, exchange);
+        return this.#inSession(this.#state.session, frame, call);
       case 'leaving':
       case 'closed':
         return true;
@@ -134,12 +134,12 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     }
   }
 
-  #inSession(session: OpenSession, frame: Frame, exchange: Exchange | undefined): boolean {
+  #inSession(session: OpenSession, frame: Frame, call: Call | undefined): boolean {
     switch (frame.kind) {
       case 'request':
-        return exchange === undefined || session.request(frame, exchange);
+        return call === undefined || session.request(frame, call);
       case 'notification':
-        return session.notification(frame, exchange);
+        return session.notification(frame, call);
       case 'result':
       case 'error':
         session.answer(frame);
@@ -149,21 +149,21 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     }
   }
 
-  #answer(exchange: Exchange, answer: Frame): true {
-    this.#listener.fromServer(answer, exchange);
+  #answer(call: Call, answer: Frame): true {
+    this.#listener.fromServer(answer, call);
     return true;
   }
 
-  #beforeHandshake(frame: Frame, exchange: Exchange | undefined): true {
+  #beforeHandshake(frame: Frame, call: Call | undefined): true {
     // A notification has no meaning before the handshake, and there is no question that could be answered.
-    if (frame.kind !== 'request' || exchange === undefined) return true;
-    if (frame.method !== INITIALIZE) return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
+    if (frame.kind !== 'request' || call === undefined) return true;
+    if (frame.method !== INITIALIZE) return this.#answer(call, errorAnswer(call.id, NOT_INITIALIZED));
     const profile = readClientProfile(frame, this.#options.clientInfoFallback);
-    if (profile instanceof BridgeError) return this.#answer(exchange, errorAnswer(exchange.id, profile));
-    const discovery = this.#findDiscovery(exchange.lane);
+    if (profile instanceof BridgeError) return this.#answer(call, errorAnswer(call.id, profile));
+    const discovery = this.#findDiscovery(call.lane);
     this.#state = {
       kind: 'discovering',
-      initialize: exchange,
+      initialize: call,
       profile,
       discovery,
       held: new ByteQueue<HeldMessage>(HELD_LIMITS, frameBytes),
@@ -172,14 +172,14 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     return true;
   }
 
-  #hold(held: ByteQueue<HeldMessage>, frame: Frame, exchange: Exchange | undefined): boolean {
+  #hold(held: ByteQueue<HeldMessage>, frame: Frame, call: Call | undefined): boolean {
     const { isFull } = held;
-    if (frame.kind === 'request' && exchange !== undefined) {
+    if (frame.kind === 'request' && call !== undefined) {
       if (frame.method === INITIALIZE || isFull) {
-        return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
+        return this.#answer(call, errorAnswer(call.id, NOT_INITIALIZED));
       }
     }
-    if (!isFull) held.add({ frame, exchange });
+    if (!isFull) held.add({ frame, call });
     return true;
   }
 
@@ -234,9 +234,9 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     });
     this.#state = { kind: 'ready', session };
     this.#answer(initialize, resultFrame(initialize.id, answer));
-    for (const { frame, exchange } of held.takeAll()) {
+    for (const { frame, call } of held.takeAll()) {
       // A request that was withdrawn while it waited is not sent.
-      if (frame.kind !== 'request' || exchange?.state.kind === 'open') this.send(frame, exchange);
+      if (frame.kind !== 'request' || call?.state.kind === 'open') this.send(frame, call);
     }
   }
 
@@ -247,13 +247,13 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     this.#requests.join(link);
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
+  fromServer(frame: Frame, call?: Call): void {
     switch (frame.kind) {
       case 'result':
       case 'error':
-        return this.#answerFromServer(frame, exchange);
+        return this.#answerFromServer(frame, call);
       case 'notification':
-        return this.#notificationFromServer(frame, exchange);
+        return this.#notificationFromServer(frame, call);
       case 'request':
         // A modern server must not send requests, and they must not be answered.
         // [spec 2026-07-28 transports/stdio#receiving-messages]
@@ -263,15 +263,15 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     }
   }
 
-  #answerFromServer(frame: Frame, exchange: Exchange | undefined): void {
-    const asker = this.#requests.take(exchange?.id ?? frame.id);
+  #answerFromServer(frame: Frame, call: Call | undefined): void {
+    const asker = this.#requests.take(call?.id ?? frame.id);
     if (asker === undefined) return this.#options.deps.log.debug('server answered a request that is not open');
     asker.answered(frame);
   }
 
-  #notificationFromServer(frame: Frame, exchange: Exchange | undefined): void {
+  #notificationFromServer(frame: Frame, call: Call | undefined): void {
     if (frame.method === CANCELLED) return this.#withdrawnByServer(findCancelledId(frame)?.value);
-    const asker = this.#requests.about(frame, exchange);
+    const asker = this.#requests.about(frame, call);
     if (asker !== undefined) return asker.notified(frame);
     if (this.#state.kind === 'ready') this.#state.session.stray(frame);
   }

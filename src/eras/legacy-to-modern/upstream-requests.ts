@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
-import { Exchange, type Lane } from '../../relay/exchange.ts';
+import { Call, type Lane } from '../../relay/call.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';
 import { answersId, type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
@@ -17,13 +17,13 @@ export interface Asker {
 }
 
 interface OpenRequest {
-  readonly exchange: Exchange;
+  readonly call: Call;
   readonly asker: Asker;
 }
 
 /**
- * The open requests of one translator to its server. They have ids and exchanges of their own, because one call of the
- * client may take several requests, and some requests belong to no call.
+ * The open requests of one translator to its server. Each is a call of its own, with its own id, because one call of the
+ * client may take several requests, and some requests belong to no call of the client.
  */
 export class UpstreamRequests {
   readonly #clock: Clock;
@@ -44,19 +44,19 @@ export class UpstreamRequests {
    * Gives the request an id. Separate from `send`, because its owner must know the id first: the answer may come within
    * `send`.
    */
-  open(asker: Asker, request: Frame, lane: Lane): Exchange {
+  open(asker: Asker, request: Frame, lane: Lane): Call {
     // Ids are integers, which every server echoes unchanged. 0 is not used, because some servers take it for a missing
     // id.
     this.#lastId += 1;
     const token = findProgressToken(request)?.value;
-    const exchange = new Exchange(this.#lastId, request.method ?? '', lane, token, this.#clock.now());
-    this.#open.set(exchange.id, { exchange, asker });
-    return exchange;
+    const call = new Call(this.#lastId, request.method ?? '', lane, token, this.#clock.now());
+    this.#open.set(call.id, { call, asker });
+    return call;
   }
 
   /** Sends a request that was opened. Returns false if the server's side is full. */
-  send(request: Frame, exchange: Exchange): boolean {
-    return this.#link?.send(withId(request, exchange.id), exchange) ?? true;
+  send(request: Frame, call: Call): boolean {
+    return this.#link?.send(withId(request, call.id), call) ?? true;
   }
 
   /** Sends a notification that belongs to no request. Returns false if the server's side is full. */
@@ -68,24 +68,24 @@ export class UpstreamRequests {
    * Withdraws a request, whose asker is called no more. Does nothing if the request is over. Returns false if the
    * server's side is full.
    */
-  cancel(exchange: Exchange, reason: string): boolean {
-    if (!this.#open.delete(exchange.id)) return true;
-    exchange.cancel('client');
-    const frame = notificationFrame(CANCELLED, { requestId: exchange.id, reason });
-    return this.#link?.send(frame, exchange) ?? true;
+  cancel(call: Call, reason: string): boolean {
+    if (!this.#open.delete(call.id)) return true;
+    call.cancel('client');
+    const frame = notificationFrame(CANCELLED, { requestId: call.id, reason });
+    return this.#link?.send(frame, call) ?? true;
   }
 
   /** Withdraws all open requests. */
   cancelAll(reason: string): void {
-    for (const { exchange } of [...this.#open.values()]) this.cancel(exchange, reason);
+    for (const { call } of [...this.#open.values()]) this.cancel(call, reason);
   }
 
   /** Ends the request with this id, and returns its asker. Undefined if no such request is open. */
   take(id: JsonRpcId | undefined): Asker | undefined {
     const request = id === undefined ? this.#sole() : this.#open.get(id);
     if (request === undefined) return undefined;
-    this.#open.delete(request.exchange.id);
-    request.exchange.settle();
+    this.#open.delete(request.call.id);
+    request.call.settle();
     return request.asker;
   }
 
@@ -95,13 +95,13 @@ export class UpstreamRequests {
    */
   #sole(): OpenRequest | undefined {
     const open = [...this.#open.values()];
-    const plain = open.filter(({ exchange }) => exchange.method !== LISTEN);
+    const plain = open.filter(({ call }) => call.method !== LISTEN);
     const [first, second] = plain.length > 0 ? plain : open;
     return second === undefined ? first : undefined;
   }
 
   /** Returns the asker of the request that a notification is about, if the link or the message itself tells. */
-  about(frame: Frame, known: Exchange | undefined): Asker | undefined {
+  about(frame: Frame, known: Call | undefined): Asker | undefined {
     if (known !== undefined) return this.#open.get(known.id)?.asker;
     if (frame.method === PROGRESS) return this.#withToken(findProgressOf(frame)?.value);
     const subscriptionId = findSubscriptionId(frame);
@@ -109,8 +109,8 @@ export class UpstreamRequests {
   }
 
   #withToken(token: JsonRpcId | undefined): Asker | undefined {
-    for (const { exchange, asker } of this.#open.values()) {
-      if (token !== undefined && answersId(token, exchange.progressToken)) return asker;
+    for (const { call, asker } of this.#open.values()) {
+      if (token !== undefined && answersId(token, call.progressToken)) return asker;
     }
     return undefined;
   }

@@ -5,7 +5,7 @@ import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/method
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -298,11 +298,11 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
 
   // ---- what comes from the server
 
-  heard(frame: Frame, exchange: Exchange | undefined): void {
+  heard(frame: Frame, call: Call | undefined): void {
     if (this.#state.kind === 'hosted') return this.#state.task.heard(frame);
     if (frame.kind === 'request') return this.#questionsOf().asked(frame, this.#features);
     if (frame.method === CANCELLED) this.#questions?.withdrawn(frame);
-    else this.#noticesOf().take(frame, exchange);
+    else this.#noticesOf().take(frame, call);
   }
 
   #questionsOf(): CallQuestions {

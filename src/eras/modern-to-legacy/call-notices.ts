@@ -4,7 +4,7 @@ import { readProgress, rewriteProgress } from '../../mcp/classify/correlators.ts
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/client-declarations.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
@@ -57,7 +57,7 @@ export class CallNotices {
     }
   }
 
-  take(frame: Frame, exchange: Exchange | undefined): void {
+  take(frame: Frame, call: Call | undefined): void {
     switch (frame.method) {
       case PROGRESS:
         return this.#progressed(frame);
@@ -71,7 +71,7 @@ export class CallNotices {
         );
       default:
         // Changes are for those who listen to them.
-        if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
+        if (call === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
         for (const follower of this.#options.noticed.followers) follower.notify(frame);
         this.#keepUnheard(frame);
     }

@@ -3,7 +3,7 @@ import { readRequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { CANCELLED, isClientNotification } from '../../mcp/vocabulary/methods.ts';
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import { type Exchange, MAX_OPEN_EXCHANGES } from '../../relay/exchange.ts';
+import { type Call, MAX_OPEN_CALLS } from '../../relay/call.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -19,14 +19,14 @@ export interface ClientRequestsOptions {
 }
 
 /**
- * All requests of one client over one pipe. Each brings its own metadata and is found by its exchange; there is nothing
+ * All requests of one client over one pipe. Each brings its own metadata and is found by its call; there is nothing
  * that two requests have in common, but that they are certainly of one client.
  */
 export class ClientRequests implements UpstreamLink {
   listener: ServerListener;
   readonly #options: Omit<ClientRequestsOptions, 'listener'>;
   readonly #identity = {};
-  readonly #open = new Map<Exchange, ModernRequest>();
+  readonly #open = new Map<Call, ModernRequest>();
   /** The client, as its latest request describes it: a notification may come without any metadata. */
   #latest: DescribedClient | undefined;
   #isClosed = false;
@@ -42,19 +42,19 @@ export class ClientRequests implements UpstreamLink {
   }
 
   /** False: a notification waits for the server. */
-  send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.kind === 'request' && exchange !== undefined) this.#request(frame, exchange);
-    else if (frame.method === CANCELLED) this.#cancelled(exchange);
+  send(frame: Frame, call?: Call): boolean {
+    if (frame.kind === 'request' && call !== undefined) this.#request(frame, call);
+    else if (frame.method === CANCELLED) this.#cancelled(call);
     else if (frame.kind === 'notification') return this.#notification(frame);
     // A response of the client answers nothing, because clients are not asked by requests.
     return true;
   }
 
-  #request(frame: Frame, exchange: Exchange): void {
+  #request(frame: Frame, call: Call): void {
     const client = this.#describe(frame);
-    if ('fault' in client) return this.#refuse(frame, exchange, { code: INVALID_PARAMS, message: client.fault });
+    if ('fault' in client) return this.#refuse(frame, call, { code: INVALID_PARAMS, message: client.fault });
     this.#latest = client;
-    if (this.#open.size >= MAX_OPEN_EXCHANGES) return this.#refuse(frame, exchange, rpcErrorOf(TOO_MANY));
+    if (this.#open.size >= MAX_OPEN_CALLS) return this.#refuse(frame, call, rpcErrorOf(TOO_MANY));
     const { services } = this.#options;
     const request = new ModernRequest({
       services,
@@ -62,14 +62,14 @@ export class ClientRequests implements UpstreamLink {
       frame,
       listener: {
         fromServer: (told) => {
-          if (told.isResponse) this.#open.delete(exchange);
-          this.listener.fromServer(told, exchange);
+          if (told.isResponse) this.#open.delete(call);
+          this.listener.fromServer(told, call);
         },
         serverDrained: () => this.listener.serverDrained(),
       },
     });
     // Before it is started, for it may be answered at once.
-    this.#open.set(exchange, request);
+    this.#open.set(call, request);
     request.start();
   }
 
@@ -82,10 +82,10 @@ export class ClientRequests implements UpstreamLink {
     return { ...client, wanted: { ...client.wanted, identity: this.#identity } };
   }
 
-  #cancelled(exchange: Exchange | undefined): void {
-    const request = exchange && this.#open.get(exchange);
-    if (exchange === undefined || request === undefined) return;
-    this.#open.delete(exchange);
+  #cancelled(call: Call | undefined): void {
+    const request = call && this.#open.get(call);
+    if (call === undefined || request === undefined) return;
+    this.#open.delete(call);
     request.withdraw();
   }
 
@@ -106,8 +106,8 @@ export class ClientRequests implements UpstreamLink {
     return passNotification(frame, { pool, client, log: deps.log, drained });
   }
 
-  #refuse(frame: Frame, exchange: Exchange, error: RpcError): void {
-    this.listener.fromServer(errorFrame(idToken(frame), error), exchange);
+  #refuse(frame: Frame, call: Call, error: RpcError): void {
+    this.listener.fromServer(errorFrame(idToken(frame), error), call);
   }
 
   /** The server is not paused, because that would stop it for its other clients. */
@@ -124,5 +124,5 @@ export class ClientRequests implements UpstreamLink {
 
 const TOO_MANY = new BridgeError(
   'ERR_SESSION_BUSY',
-  `This client has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
+  `This client has ${MAX_OPEN_CALLS} unanswered calls, the most allowed; wait for answers before sending more.`,
 );

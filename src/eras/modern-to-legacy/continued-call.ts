@@ -4,7 +4,7 @@ import { readServerInfo } from '../../mcp/translate/results.ts';
 import { CANCELLED, PING } from '../../mcp/vocabulary/methods.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import { Exchange, type Lane } from '../../relay/exchange.ts';
+import { Call, type Lane } from '../../relay/call.ts';
 import type { LinkOwner, ServerFault, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
@@ -47,7 +47,7 @@ export interface ContinuedCallOptions {
 export class ContinuedCall implements ParkedCallHost, LinkOwner {
   readonly #options: ContinuedCallOptions;
   readonly #park: ParkedCall;
-  readonly #exchange: Exchange;
+  readonly #call: Call;
   readonly #progress = new CallProgress();
   readonly #questions: CallQuestions;
   readonly #notices: CallNotices;
@@ -62,7 +62,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
     const serverInfo = readServerInfo(waiting.server.serverInfo);
     this.#park = new ParkedCall({ services, host: this, principal, request, serverInfo, first: undefined, id });
     const { request: sent, lastEventId } = waiting.resumable;
-    this.#exchange = new Exchange(sent.id ?? 0, sent.method ?? '', LANE, undefined, deps.clock.now());
+    this.#call = new Call(sent.id ?? 0, sent.method ?? '', LANE, undefined, deps.clock.now());
     this.#progress.moved(sent, lastEventId);
     this.#questions = new CallQuestions({ asker: this.#park, send: (message) => void this.#link?.send(message) });
     this.#notices = new CallNotices({
@@ -92,7 +92,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
       this.#leaveServer();
       throw TOO_MANY;
     }
-    link.send(resumable.request, this.#exchange);
+    link.send(resumable.request, this.#call);
     return this.#park;
   }
 
@@ -110,11 +110,11 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
   proceed(): void {}
 
   over(): void {
-    if (this.#exchange.state.kind !== 'open') return this.#leaveServer();
+    if (this.#call.state.kind !== 'open') return this.#leaveServer();
     const { clock } = this.#options.services.deps;
-    this.#exchange.cancel('client');
-    const params = { requestId: this.#exchange.id, reason: 'the client left' };
-    this.#link?.send(notificationFrame(CANCELLED, params), this.#exchange);
+    this.#call.cancel('client');
+    const params = { requestId: this.#call.id, reason: 'the client left' };
+    this.#link?.send(notificationFrame(CANCELLED, params), this.#call);
     this.#cancelTimer = clock.after(WITHDRAWAL_MS, () => this.#leaveServer());
   }
 
@@ -124,7 +124,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
 
   continuation(): Continuation | undefined {
     const { session, server } = this.#options.waiting;
-    const resumable = this.#progress.find(this.#exchange.id);
+    const resumable = this.#progress.find(this.#call.id);
     return resumable && { session, resumable, server, serverIdOf: ({ id }) => id };
   }
 
@@ -146,32 +146,32 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
     this.#link = link;
   }
 
-  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+  fromServer(frame: Frame, call: Call | undefined): void {
     switch (frame.kind) {
       case 'result':
       case 'error':
-        if (frame.id === this.#exchange.id) this.#answered(frame);
+        if (frame.id === this.#call.id) this.#answered(frame);
         return;
       case 'notification':
         if (frame.method === CANCELLED) this.#questions.withdrawn(frame);
-        else if (exchange === this.#exchange) this.#notices.take(frame, exchange);
+        else if (call === this.#call) this.#notices.take(frame, call);
         return;
       case 'request':
-        if (frame.id !== undefined) this.#asked(frame, frame.id, exchange);
+        if (frame.id !== undefined) this.#asked(frame, frame.id, call);
     }
   }
 
   #answered(answer: Frame): void {
-    if (this.#exchange.state.kind !== 'open') return;
-    this.#exchange.settle();
+    if (this.#call.state.kind !== 'open') return;
+    this.#call.settle();
     const answered: Answered = { request: this.#options.request, server: this.#options.waiting.server };
     this.#park.finished(answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered));
   }
 
   /** A question on another stream is asked in a call that went on elsewhere, or in none. */
-  #asked(question: Frame, id: JsonRpcId, exchange: Exchange | undefined): void {
+  #asked(question: Frame, id: JsonRpcId, call: Call | undefined): void {
     if (question.method === PING) return void this.#link?.send(resultFrame(id, {}));
-    if (exchange !== this.#exchange) return void this.#link?.send(refusedAnswer(question));
+    if (call !== this.#call) return void this.#link?.send(refusedAnswer(question));
     const { bytes, method = '', payloadStart } = question;
     const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
     const refusal = refuseInput(this.#options.wanted.capabilities.capabilities, method, params);
@@ -194,7 +194,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
 
   /** The answer will not come. */
   lost(reason: BridgeError): void {
-    if (this.#exchange.state.kind === 'open') this.#exchange.settle();
+    if (this.#call.state.kind === 'open') this.#call.settle();
     this.#park.lost(errorFrame(0, rpcErrorOf(reason)));
     this.#leaveServer();
   }

@@ -43,7 +43,7 @@ export class SessionEntry implements Session, SessionUse {
   }
 
   get isUnattended(): boolean {
-    return !this.peer.isConnected && this.relay.openExchanges === 0;
+    return !this.peer.isConnected && this.relay.openCalls === 0;
   }
 
   /** Called when the client of the session has sent something. */

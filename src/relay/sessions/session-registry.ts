@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { ERAS, servedRevision } from '../../mcp/vocabulary/revisions.ts';
-import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from '../exchanges.ts';
+import { type Calls, type CallTimes, drained, shortestOf, sweepPeriodOf } from '../calls.ts';
 import type { ClientOrigin, Transport } from '../observer.ts';
 import type {
   CallContext,
@@ -31,7 +31,7 @@ export interface SessionRegistryOptions extends CallTimes {
   /** Calls that one session may have open. Default: the relay's. */
   readonly maxSessionInFlight?: number;
   /** Shared by all sessions and the other calls of the bridge. */
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
   /**
    * A session ends after this time in which its client was not connected and sent nothing, even if it has open calls.
    */
@@ -103,7 +103,7 @@ export class SessionRegistry {
     client: SessionClient,
   ): Session<Peer> {
     const { transport, principal, era } = client;
-    const origin = { transport, principal, server: this.#options.exchanges.server };
+    const origin = { transport, principal, server: this.#options.calls.server };
     try {
       this.#checkLimits(principal);
       const id = this.#options.deps.randomId();
@@ -111,7 +111,7 @@ export class SessionRegistry {
       const state = isStored ? this.#options.storage?.begin(id, principal) : undefined;
       return this.#open({ id, state, client, origin }, createPeer);
     } catch (thrown) {
-      this.#options.exchanges.observer?.refused(origin, toBridgeError(thrown).code);
+      this.#options.calls.observer?.refused(origin, toBridgeError(thrown).code);
       throw thrown;
     }
   }
@@ -123,7 +123,7 @@ export class SessionRegistry {
   ): Session<Peer> {
     this.#checkLimits(client.principal);
     const { transport, principal } = client;
-    const origin = { transport, principal, server: this.#options.exchanges.server };
+    const origin = { transport, principal, server: this.#options.calls.server };
     const session = this.#open({ id, state, client, origin }, createPeer);
     session.relay.resume(servedRevision(state.offer?.protocolVersion));
     // Changes in the meantime were missed. A new session reports possible changes itself.
@@ -136,11 +136,11 @@ export class SessionRegistry {
     createPeer: (id: string, listener: ClientListener) => Peer,
   ): Session<Peer> {
     const { principal, era } = client;
-    const { deps, exchanges, requestTimeoutMs, maxCallTimeMs, maxSessionInFlight, storage } = this.#options;
+    const { deps, calls, requestTimeoutMs, maxCallTimeMs, maxSessionInFlight, storage } = this.#options;
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
       log,
-      exchanges,
+      calls,
       origin,
       era,
       requestTimeoutMs,
@@ -178,7 +178,7 @@ export class SessionRegistry {
 
   /** Notifies the observer of a client that gets no session by a rule of its transport. */
   refuse({ transport, principal }: Pick<SessionClient, 'transport' | 'principal'>, reason: BridgeError): void {
-    const { observer, server } = this.#options.exchanges;
+    const { observer, server } = this.#options.calls;
     observer?.refused({ transport, principal, server }, reason.code);
   }
 
@@ -355,7 +355,7 @@ export class SessionRegistry {
   }
 
   #hasOpenCalls(): boolean {
-    for (const { relay } of this.#entries.values()) if (relay.openExchanges > 0) return true;
+    for (const { relay } of this.#entries.values()) if (relay.openCalls > 0) return true;
     return false;
   }
 
@@ -366,7 +366,7 @@ export class SessionRegistry {
   retire(graceMs: number, reason: BridgeError): Promise<void> {
     this.#isDraining = true;
     return drained(this.#options.deps.clock, graceMs, () => {
-      for (const { relay } of [...this.#entries.values()]) if (relay.openExchanges === 0) relay.close(reason);
+      for (const { relay } of [...this.#entries.values()]) if (relay.openCalls === 0) relay.close(reason);
       return this.#entries.size > 0;
     });
   }
@@ -395,7 +395,7 @@ export class SessionRegistry {
       [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);
     await drained(this.#options.deps.clock, graceMs, () => {
       const entries = stored();
-      const idle = entries.filter(({ relay }) => relay.openExchanges === 0);
+      const idle = entries.filter(({ relay }) => relay.openCalls === 0);
       for (const entry of idle) told.push(this.#handOver(entry, reason));
       return idle.length < entries.length;
     });

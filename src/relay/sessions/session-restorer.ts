@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { type ClientRequest, Exchange, type Lane } from '../exchange.ts';
+import { Call, type ClientRequest, type Lane } from '../call.ts';
 import type { LinkOwner, RestorePolicy, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from './restore-session.ts';
 import { isStanding, type SessionState } from './session-state.ts';
@@ -49,7 +49,7 @@ type RestorerState =
  * A request of the bridge that restores the session's state on a new connection. The client had its answer long ago.
  */
 interface OwnRequest {
-  readonly exchange: Exchange;
+  readonly call: Call;
   readonly answered: (answer: Frame) => void;
 }
 
@@ -65,7 +65,7 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
   readonly listener: LinkOwner;
   readonly #options: SessionRestorerOptions;
   /** Unanswered requests whose success changes the state of the session. */
-  readonly #standing = new Map<Exchange, Frame>();
+  readonly #standing = new Map<Call, Frame>();
   readonly #own = new Map<JsonRpcId, OwnRequest>();
   readonly #waiting = new ByteQueue<ClientRequest>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   /**
@@ -91,35 +91,35 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
   // ---- the state of the session
 
   /** Called with each message for the server. Returns the answer to a subscription beyond the limit. */
-  sending(frame: Frame, exchange: Exchange | undefined): Frame | undefined {
+  sending(frame: Frame, call: Call | undefined): Frame | undefined {
     const { kind } = this.#state;
-    return kind === 'idle' || kind === 'settling' ? this.#note(frame, exchange) : undefined;
+    return kind === 'idle' || kind === 'settling' ? this.#note(frame, call) : undefined;
   }
 
-  #note(frame: Frame, exchange: Exchange | undefined): Frame | undefined {
+  #note(frame: Frame, call: Call | undefined): Frame | undefined {
     const { state } = this.#options;
     if (state.continuation === 'same-session') return undefined;
     if (frame.method === INITIALIZED) state.isInitialized = true;
-    if (frame.kind !== 'request' || exchange === undefined || !isStanding(exchange.method)) return undefined;
-    if (!state.reserve(frame)) return errorFrame(exchange.id, rpcErrorOf(TOO_MANY_SUBSCRIBED));
-    this.#standing.set(exchange, frame);
+    if (frame.kind !== 'request' || call === undefined || !isStanding(call.method)) return undefined;
+    if (!state.reserve(frame)) return errorFrame(call.id, rpcErrorOf(TOO_MANY_SUBSCRIBED));
+    this.#standing.set(call, frame);
     return undefined;
   }
 
   /** Called with the server's answer to a call. */
-  answered(exchange: Exchange, answer: Frame): void {
-    const request = this.#standing.get(exchange);
+  answered(call: Call, answer: Frame): void {
+    const request = this.#standing.get(call);
     if (request === undefined || answer.kind !== 'result') return;
-    this.#standing.delete(exchange);
+    this.#standing.delete(call);
     const { state } = this.#options;
     if (state.continuation === 'new-session') state.succeeded(request, answer);
   }
 
   /** Called when a call has ended in any way. */
-  ended(exchange: Exchange): void {
-    const request = this.#standing.get(exchange);
+  ended(call: Call): void {
+    const request = this.#standing.get(call);
     if (request === undefined) return;
-    this.#standing.delete(exchange);
+    this.#standing.delete(call);
     this.#options.state.failed(request);
   }
 
@@ -177,22 +177,22 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
 
   // ---- from the client, while the session is being restored
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const isOfClient = exchange?.lane.isOpen === true && frame.kind === 'request';
-    if (isOfClient) this.#headers = exchange.lane.headers;
+  send(frame: Frame, call?: Call): boolean {
+    const isOfClient = call?.lane.isOpen === true && frame.kind === 'request';
+    if (isOfClient) this.#headers = call.lane.headers;
     switch (this.#state.kind) {
       case 'settling':
-        return this.#state.link.send(frame, exchange);
+        return this.#state.link.send(frame, call);
       case 'restoring':
         // A question that this answers was asked on the new connection.
-        if (frame.isResponse) return this.#state.link.send(frame, exchange);
-        return this.#wait(frame, exchange);
+        if (frame.isResponse) return this.#state.link.send(frame, call);
+        return this.#wait(frame, call);
       case 'pausing':
-        this.#wait(frame, exchange);
+        this.#wait(frame, call);
         this.#restore();
         return true;
       case 'awaiting':
-        this.#wait(frame, exchange);
+        this.#wait(frame, call);
         if (isOfClient) this.#restore();
         return true;
       case 'idle':
@@ -201,12 +201,12 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
     }
   }
 
-  #wait(frame: Frame, exchange: Exchange | undefined): true {
-    if (!this.#waiting.isFull) this.#waiting.add({ frame, exchange });
-    else if (exchange?.state.kind === 'open') {
+  #wait(frame: Frame, call: Call | undefined): true {
+    if (!this.#waiting.isFull) this.#waiting.add({ frame, call });
+    else if (call?.state.kind === 'open') {
       const { name } = this.#options.dialer;
       const error = new BridgeError('ERR_UPSTREAM_STARTING', `${name} is being reconnected; try again.`);
-      this.listener.fromServer(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+      this.listener.fromServer(errorFrame(call.id, rpcErrorOf(error)), call);
     }
     return true;
   }
@@ -237,15 +237,15 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
     if (this.#state.kind === 'restoring' || this.#state.kind === 'settling') this.#state = { ...this.#state, link };
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    const id = exchange?.id ?? frame.id;
+  fromServer(frame: Frame, call?: Call): void {
+    const id = call?.id ?? frame.id;
     const own = id === undefined ? undefined : this.#own.get(id);
     if (frame.isResponse && own !== undefined) return this.#answered(own, frame);
-    this.listener.fromServer(frame, own !== undefined && own.exchange === exchange ? undefined : exchange);
+    this.listener.fromServer(frame, own !== undefined && own.call === call ? undefined : call);
   }
 
   #answered(own: OwnRequest, answer: Frame): void {
-    this.#own.delete(own.exchange.id);
+    this.#own.delete(own.call.id);
     own.answered(answer);
     this.#settle();
   }
@@ -285,9 +285,9 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
     const { clock, randomId } = this.#options.deps;
     const id = randomId();
     const lane = { isOpen: true, headers: this.#headers };
-    const exchange = new Exchange(id, method, lane, undefined, clock.now());
-    this.#own.set(id, { exchange, answered });
-    this.#link?.send(requestFrame(id, method, params), exchange);
+    const call = new Call(id, method, lane, undefined, clock.now());
+    this.#own.set(id, { call, answered });
+    this.#link?.send(requestFrame(id, method, params), call);
   }
 
   tell(method: string, taken: () => void): void {
@@ -333,12 +333,12 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
 
   #sendWaiting(link: UpstreamLink): void {
     let hasCapacity = true;
-    for (const { frame, exchange } of this.#waiting.takeAll()) {
-      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
+    for (const { frame, call } of this.#waiting.takeAll()) {
+      const isOver = call !== undefined && call.state.kind !== 'open';
       if (isOver) continue;
-      const refused = this.#note(frame, exchange);
-      if (refused !== undefined) this.listener.fromServer(refused, exchange);
-      else hasCapacity = link.send(frame, exchange) && hasCapacity;
+      const refused = this.#note(frame, call);
+      if (refused !== undefined) this.listener.fromServer(refused, call);
+      else hasCapacity = link.send(frame, call) && hasCapacity;
     }
     // The lost connection may have been full, and will never drain.
     if (hasCapacity) this.listener.serverDrained();

@@ -2,7 +2,7 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Call } from '../call.ts';
 import { isOver, refuse, type Sender } from './shared-client.ts';
 
 /** Messages that may wait while the server starts. Each client is held back from its first one on. */
@@ -10,11 +10,11 @@ const MAX_HELD = 1024;
 /** The first of each client may be as large as messages get. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
-/** A message to the server, its sender, and the exchange that the message begins or is about. */
+/** A message to the server, its sender, and the call that the message begins or is about. */
 interface HeldMessage<From> {
   readonly sender: From;
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
 }
 
 /** A client that wants to know when the server serves. Exactly one of the functions is called, once. */
@@ -55,12 +55,12 @@ export class HeldMessages<From extends Sender> {
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
-  passOn(send: (sender: From, frame: Frame, exchange: Exchange | undefined) => boolean): boolean {
+  passOn(send: (sender: From, frame: Frame, call: Call | undefined) => boolean): boolean {
     let hasCapacity = true;
     for (const held of this.takeAll()) {
       if (!held.sender.isListed) continue;
       if (!('frame' in held)) held.ready();
-      else if (!isOver(held.exchange)) hasCapacity = send(held.sender, held.frame, held.exchange) && hasCapacity;
+      else if (!isOver(held.call)) hasCapacity = send(held.sender, held.frame, held.call) && hasCapacity;
     }
     return hasCapacity;
   }
@@ -77,7 +77,7 @@ export class HeldMessages<From extends Sender> {
 
 /** Refuses what waits. Returns what its sender's `send` returns. */
 export function refuseHeld(held: Held<Sender>, reason: BridgeError): true {
-  if ('frame' in held) return refuse(held.sender, held.frame, held.exchange, reason);
+  if ('frame' in held) return refuse(held.sender, held.frame, held.call, reason);
   held.refused(reason);
   return true;
 }

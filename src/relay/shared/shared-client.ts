@@ -3,7 +3,7 @@ import type { BridgeError } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Call } from '../call.ts';
 import { ModernCall } from '../modern-call.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';
 
@@ -12,7 +12,7 @@ export interface ClientHost<Client> {
   /** Adds the client to those of the server. Throws a BridgeError if the server does not run and cannot be started now. */
   join(client: Client): void;
   /** Takes a message of a client that has joined. Returns false if the server is full; `serverDrained` follows. */
-  send(client: Client, frame: Frame, exchange: Exchange | undefined): boolean;
+  send(client: Client, frame: Frame, call: Call | undefined): boolean;
   /** Removes the client, and withdraws what it has open at the server. */
   leave(client: Client): void;
 }
@@ -40,8 +40,8 @@ export abstract class SharedClient extends ListMember implements UpstreamLink {
     this.#server = server;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#server === undefined || this.#server.send(this, frame, exchange);
+  send(frame: Frame, call?: Call): boolean {
+    return this.#server === undefined || this.#server.send(this, frame, call);
   }
 
   /**
@@ -71,29 +71,29 @@ export abstract class SharedClient extends ListMember implements UpstreamLink {
 export type Sender = SharedClient | ModernCall;
 
 /** Passes a message of the server to the sender of the request that it is about. */
-export function deliver(sender: Sender, exchange: Exchange | undefined, frame: Frame): void {
+export function deliver(sender: Sender, call: Call | undefined, frame: Frame): void {
   if (sender instanceof ModernCall) sender.fromServer(frame);
-  else sender.listener.fromServer(frame, exchange);
+  else sender.listener.fromServer(frame, call);
 }
 
-/** Returns the exchange of a request. Every request has one. */
-export function exchangeOf(request: Frame, exchange: Exchange | undefined): Exchange {
-  if (exchange === undefined) throw new Error(`${request.method} was sent without its exchange`);
-  return exchange;
+/** Returns the call that a request begins. Every request has one. */
+export function callOf(request: Frame, call: Call | undefined): Call {
+  if (call === undefined) throw new Error(`${request.method} was sent without its call`);
+  return call;
 }
 
 /** Returns true if the call that a message is about was answered or withdrawn meanwhile. */
-export function isOver(exchange: Exchange | undefined): boolean {
-  return exchange !== undefined && exchange.state.kind !== 'open';
+export function isOver(call: Call | undefined): boolean {
+  return call !== undefined && call.state.kind !== 'open';
 }
 
 /**
  * Answers a request with the reason. No other message has an answer. Returns what its sender's `send` returns: the
  * server's pipe is no fuller than before.
  */
-export function refuse(sender: Sender, frame: Frame, exchange: Exchange | undefined, reason: BridgeError): true {
-  if (frame.kind === 'request' && !isOver(exchange)) {
-    deliver(sender, exchange, errorFrame(idToken(frame), rpcErrorOf(reason)));
+export function refuse(sender: Sender, frame: Frame, call: Call | undefined, reason: BridgeError): true {
+  if (frame.kind === 'request' && !isOver(call)) {
+    deliver(sender, call, errorFrame(idToken(frame), rpcErrorOf(reason)));
   }
   return true;
 }

@@ -3,7 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Call } from '../call.ts';
 import type { ModernCall } from '../modern-call.ts';
 import type { Dialer, LinkOwner, Readiness, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
 import { type Held, HeldMessages, refuseHeld, type WaitingClient } from './held-messages.ts';
@@ -21,13 +21,13 @@ export interface SharedEra<Client extends SharedClient, LoneCall extends ModernC
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
     /** False: the server's pipe is full. */
-    take(link: UpstreamLink, sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean;
+    take(link: UpstreamLink, sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean;
     /** Withdraws what the sender has open; without a link there is nobody to tell. */
     withdraw(link: UpstreamLink | undefined, sender: Client | LoneCall): void;
   };
   readonly fromServer: {
-    /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
-    take(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void;
+    /** `known`: the call on the shared link that the message belongs to, where its transport can tell. */
+    take(link: UpstreamLink, frame: Frame, known: Call | undefined): void;
     fault(link: UpstreamLink, fault: ServerFault): void;
   };
   /**
@@ -36,7 +36,7 @@ export interface SharedEra<Client extends SharedClient, LoneCall extends ModernC
    */
   readonly firstState: 'handshaking' | 'unheard';
   /** Deals with a message that the server need not get. Returns false if the server has to get it. */
-  takeUnsent(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean;
+  takeUnsent(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
   /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
@@ -166,22 +166,22 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   }
 
   /** Takes a message of a client that has joined, or the request of a call. */
-  send(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean {
+  send(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean {
     const state = this.#state;
     if (state.kind === 'serving' || state.kind === 'unheard') {
-      return this.#era.fromClients.take(state.link, sender, frame, exchange);
+      return this.#era.fromClients.take(state.link, sender, frame, call);
     }
-    if (state.kind === 'idle') return frame.kind !== 'request' || this.#startFor(sender, frame, exchange);
-    return this.#era.takeUnsent(sender, frame, exchange) || this.#hold({ sender, frame, exchange });
+    if (state.kind === 'idle') return frame.kind !== 'request' || this.#startFor(sender, frame, call);
+    return this.#era.takeUnsent(sender, frame, call) || this.#hold({ sender, frame, call });
   }
 
-  #startFor(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean {
+  #startFor(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean {
     try {
       this.#start();
     } catch (thrown) {
-      return refuse(sender, frame, exchange, toBridgeError(thrown));
+      return refuse(sender, frame, call, toBridgeError(thrown));
     }
-    return this.send(sender, frame, exchange);
+    return this.send(sender, frame, call);
   }
 
   /** Says when the server serves, at once if it does. The client has joined. */
@@ -244,7 +244,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   }
 
   letGo(): void {
-    const hasCapacity = this.#held.passOn((sender, frame, exchange) => this.send(sender, frame, exchange));
+    const hasCapacity = this.#held.passOn((sender, frame, call) => this.send(sender, frame, call));
     if (hasCapacity) this.serverDrained();
   }
 
@@ -312,13 +312,13 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
 
   // ---- what the child says
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
+  fromServer(frame: Frame, call?: Call): void {
     const state = this.#state;
     if (!('link' in state)) return;
     if (state.kind === 'unheard') this.serving();
     const several = separateMessages(frame);
-    if (several === undefined) return this.#era.fromServer.take(state.link, frame, exchange);
-    for (const one of several) this.#era.fromServer.take(state.link, one, exchange);
+    if (several === undefined) return this.#era.fromServer.take(state.link, frame, call);
+    for (const one of several) this.#era.fromServer.take(state.link, one, call);
   }
 
   serverFault(fault: ServerFault): void {

@@ -1,6 +1,6 @@
 import { toBridgeError } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { CallHandler, CallServer, ModernCall } from '../../relay/modern-call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { MAX_HELD_BYTES } from './detecting-link.ts';

@@ -5,8 +5,8 @@ import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-declarations.t
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { Lane } from '../../relay/call.ts';
 import { callsOverSessions } from '../../relay/dialer-adapters.ts';
-import type { Lane } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import type { CallServer } from '../../relay/modern-call.ts';
 import type { DuplexTransport } from '../../relay/observer.ts';
@@ -176,7 +176,7 @@ class ConnectionDialer implements UpstreamDialer {
     const first = { kind: 'initialize-after', started: prober.open(listener) } as const;
     return this.#links.dial(listener, first, async (initialize, signal) => {
       this.#ownSessions.note?.(initialize.frame);
-      const headers = initialize.exchange?.lane.headers;
+      const headers = initialize.call?.lane.headers;
       const attempts = this.#attempts({ prober, headers, signal, initialize: () => prober.try(initialize) });
       const leave = (): void => prober.close(toBridgeError(signal.reason));
       signal.addEventListener('abort', leave);
@@ -263,8 +263,8 @@ class ConnectionDialer implements UpstreamDialer {
     this.#checkOpen();
     const known = this.#knownForRequests;
     if (known !== undefined) return known.dialCalls(listener, context);
-    return this.#links.dial(listener, { kind: 'any' }, async ({ exchange }, signal) => {
-      const dialer = await untilAborted(this.#findForRequests(exchange?.lane.headers), signal);
+    return this.#links.dial(listener, { kind: 'any' }, async ({ call }, signal) => {
+      const dialer = await untilAborted(this.#findForRequests(call?.lane.headers), signal);
       return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
     });
   }

@@ -2,7 +2,7 @@ import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts'
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
+import type { Call, ClientRequest } from '../../relay/call.ts';
 import type { LinkOwner, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -19,11 +19,11 @@ export interface FoundLink {
 }
 
 /** Returns a way to a connection on which the client's first message still has to be sent. */
-export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange }: ClientRequest): FoundLink {
+export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, call }: ClientRequest): FoundLink {
   return {
     open(client) {
       const link = dialer.dial(client);
-      link.send(frame, exchange);
+      link.send(frame, call);
       return link;
     },
     close: () => {},
@@ -106,33 +106,33 @@ export class DetectingLink implements UpstreamLink {
 
   // ---- from the relay
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  send(frame: Frame, call?: Call): boolean {
     switch (this.#state.kind) {
       case 'over':
         return true;
       case 'waiting':
-        return this.#options.first.kind === 'any' ? this.#any(frame, exchange) : this.#opening(frame, exchange);
+        return this.#options.first.kind === 'any' ? this.#any(frame, call) : this.#opening(frame, call);
       case 'deciding':
         // The server may need this answer before it answers `initialize`.
-        if (frame.isResponse && this.#started !== undefined) return this.#started.send(frame, exchange);
-        return this.#hold(frame, exchange);
+        if (frame.isResponse && this.#started !== undefined) return this.#started.send(frame, call);
+        return this.#hold(frame, call);
     }
   }
 
-  #any(frame: Frame, exchange: Exchange | undefined): boolean {
-    const hasCapacity = this.#hold(frame, exchange);
-    this.#begin({ frame, exchange });
+  #any(frame: Frame, call: Call | undefined): boolean {
+    const hasCapacity = this.#hold(frame, call);
+    this.#begin({ frame, call });
     return hasCapacity;
   }
 
-  #opening(frame: Frame, exchange: Exchange | undefined): boolean {
+  #opening(frame: Frame, call: Call | undefined): boolean {
     if (frame.method === INITIALIZE) {
-      this.#begin({ frame, exchange });
+      this.#begin({ frame, call });
       return true;
     }
-    if (this.#started !== undefined) return this.#started.send(frame, exchange);
-    if (frame.kind !== 'request') return this.#hold(frame, exchange);
-    this.listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
+    if (this.#started !== undefined) return this.#started.send(frame, call);
+    if (frame.kind !== 'request') return this.#hold(frame, call);
+    this.listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), call);
     return true;
   }
 
@@ -156,26 +156,26 @@ export class DetectingLink implements UpstreamLink {
   // ---- messages that wait
 
   /** Returns false if the client's side has to pause. */
-  #hold(frame: Frame, exchange: Exchange | undefined): boolean {
-    if (this.#withdraw(frame, exchange)) return true;
-    this.#held.add({ frame, exchange });
+  #hold(frame: Frame, call: Call | undefined): boolean {
+    if (this.#withdraw(frame, call)) return true;
+    this.#held.add({ frame, call });
     this.#owesDrain ||= this.#held.isFull;
     return !this.#owesDrain;
   }
 
   /**
-   * Drops a waiting request together with its cancellation, which has the same exchange. Returns false if there is no
+   * Drops a waiting request together with its cancellation, which is about the same call. Returns false if there is no
    * such request.
    */
-  #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
-    if (kind !== 'notification' || exchange === undefined) return false;
-    return this.#held.removeFirst((message) => message.exchange === exchange) !== undefined;
+  #withdraw({ kind }: Frame, call: Call | undefined): boolean {
+    if (kind !== 'notification' || call === undefined) return false;
+    return this.#held.removeFirst((message) => message.call === call) !== undefined;
   }
 
   /** Sends the waiting messages. A client that is gone by now does no harm, because a closed link ignores messages. */
   #sendHeld(held: readonly ClientRequest[], link: UpstreamLink): void {
     let hasCapacity = true;
-    for (const { frame, exchange } of held) hasCapacity = link.send(frame, exchange) && hasCapacity;
+    for (const { frame, call } of held) hasCapacity = link.send(frame, call) && hasCapacity;
     // If there is no capacity, the link itself calls `serverDrained` later.
     if (this.#owesDrain && hasCapacity) this.listener.serverDrained();
   }

@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { PING } from '../../mcp/vocabulary/methods.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import { type ClientRequest, Exchange, type Lane } from '../../relay/exchange.ts';
+import { Call, type ClientRequest, type Lane } from '../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -90,7 +90,7 @@ export class Prober implements ServerListener, FoundLink {
       };
       this.#pending.set(id, settleOnce);
       if (this.#end !== undefined) return settleOnce(outcomeOfError(this.#end), this.#end);
-      this.connection.send(frame, new Exchange(id, frame.method ?? '', this.#lane, undefined, startedMs));
+      this.connection.send(frame, new Call(id, frame.method ?? '', this.#lane, undefined, startedMs));
     });
   }
 
@@ -114,12 +114,12 @@ export class Prober implements ServerListener, FoundLink {
    * Sends a client's request unchanged. Its answer, and all other messages of the server, stay in the connection for
    * its next owner. The caller limits the time. Never rejects, and does not resolve if `close` is called here.
    */
-  try({ frame, exchange }: ClientRequest): Promise<Answer<ProbeOutcome>> {
+  try({ frame, call }: ClientRequest): Promise<Answer<ProbeOutcome>> {
     this.connection.listener = undefined;
     this.connection.onUnheard = (arrival) => this.#unheard(arrival);
     return this.#answer('no answer', (settle) => {
       this.#trial = { id: frame.id, settle };
-      this.connection.send(frame, exchange);
+      this.connection.send(frame, call);
     });
   }
 
@@ -127,7 +127,7 @@ export class Prober implements ServerListener, FoundLink {
   #unheard(arrival: Arrival): 'kept' | 'taken' {
     switch (arrival.kind) {
       case 'message':
-        return this.#unheardMessage(arrival.frame, arrival.exchange);
+        return this.#unheardMessage(arrival.frame, arrival.call);
       case 'fault':
         return this.#unheardFault(arrival.fault);
       case 'end':
@@ -136,12 +136,12 @@ export class Prober implements ServerListener, FoundLink {
     }
   }
 
-  #unheardMessage(frame: Frame, exchange: Exchange | undefined): 'kept' | 'taken' {
+  #unheardMessage(frame: Frame, call: Call | undefined): 'kept' | 'taken' {
     // Only a legacy server sends requests, and it may wait for the client's answer before it answers the handshake. So
     // the request is proof enough.
     if (frame.kind === 'request') this.#tried({ kind: 'result', result: {} });
     if (!frame.isResponse) return 'kept';
-    if (this.#answersOwn(frame, exchange)) return 'taken';
+    if (this.#answersOwn(frame, call)) return 'taken';
     if (this.#trial !== undefined && answers(frame, this.#trial.id)) this.#tried(outcomeOfResponse(frame, undefined));
     return 'kept';
   }
@@ -185,13 +185,13 @@ export class Prober implements ServerListener, FoundLink {
 
   // ---- from the server, while only the bridge asks
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    if (frame.isResponse) this.#answersOwn(frame, exchange);
+  fromServer(frame: Frame, call?: Call): void {
+    if (frame.isResponse) this.#answersOwn(frame, call);
     else if (frame.kind === 'request') this.#refuse(frame);
   }
 
-  #answersOwn(frame: Frame, exchange: Exchange | undefined): boolean {
-    const id = exchange?.id ?? frame.id ?? this.#soleId();
+  #answersOwn(frame: Frame, call: Call | undefined): boolean {
+    const id = call?.id ?? frame.id ?? this.#soleId();
     if (typeof id !== 'number' || id <= this.#nextId || id > FIRST_ID) return false;
     this.#pending.get(id)?.(outcomeOfResponse(frame, undefined));
     return true;

@@ -6,7 +6,7 @@ import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/h
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { ClientRequest } from '../../relay/exchange.ts';
+import type { ClientRequest } from '../../relay/call.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Connector } from '../connection.ts';
 import { endSession } from '../remote/end-session.ts';

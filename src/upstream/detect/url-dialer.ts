@@ -8,7 +8,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { CallServer } from '../../relay/modern-call.ts';
 import type {
   CallContext,
@@ -95,7 +95,7 @@ class UrlDialer implements UpstreamDialer {
     this.#requestVerdicts = new VerdictCache(deps.clock, learned);
     this.#modern = createStatelessDialer({
       ...connectorOptions(options),
-      doubted: (exchange) => this.#doubted(exchange),
+      doubted: (call) => this.#doubted(call),
     });
     // The pool never asks for the modern era, and its verdicts are of no use to the other era. Pings would keep alive
     // what no client holds open.
@@ -153,8 +153,8 @@ class UrlDialer implements UpstreamDialer {
    * Called when a server that counts as modern has refused a request as no modern server does. The next client detects
    * its era again.
    */
-  #doubted(exchange: Exchange | undefined): void {
-    const key = this.#keyOf(exchange?.lane.headers);
+  #doubted(call: Call | undefined): void {
+    const key = this.#keyOf(call?.lane.headers);
     this.#sessionVerdicts.doubt(key, 'modern');
     this.#requestVerdicts.doubt(key, 'modern');
     this.#calls = this.#firstCalls();
@@ -248,8 +248,8 @@ export class UrlRequests {
   dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     const known = this.#known;
     if (known !== undefined) return known.dialCalls(listener, context);
-    return this.#links.dial(listener, { kind: 'any' }, async ({ exchange }, signal) => {
-      const dialer = await untilAborted(this.#find(exchange?.lane.headers), signal);
+    return this.#links.dial(listener, { kind: 'any' }, async ({ call }, signal) => {
+      const dialer = await untilAborted(this.#find(call?.lane.headers), signal);
       return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
     });
   }

@@ -9,7 +9,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
-import type { ClientRequest } from '../../relay/exchange.ts';
+import type { ClientRequest } from '../../relay/call.ts';
 import type { LinkOwner, Readiness, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
@@ -188,7 +188,7 @@ class UrlSessions implements SessionDialer {
    */
   async #find(initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { verdicts, keyOf } = this.#knowledge;
-    const key = keyOf(initialize.exchange?.lane.headers);
+    const key = keyOf(initialize.call?.lane.headers);
     for (;;) {
       signal.throwIfAborted();
       const known = verdicts.find(key);
@@ -230,7 +230,7 @@ class UrlSessions implements SessionDialer {
   async #detect(key: string, initialize: FirstRequest, signal: AbortSignal, order: readonly Step[]): Promise<Found> {
     const { target, deps, clientInfo, maxMessageBytes } = this.#options;
     const { clock, log } = deps;
-    const forwarded = initialize.exchange?.lane.headers;
+    const forwarded = initialize.call?.lane.headers;
     const deadline = new Deadline(this.#http, this.name, { forwarded, signal });
     const attempts = new TrialAttempts({
       target: { http: this.#http, url: target.url, cookies: new SessionCookies(), forwarded, maxMessageBytes },

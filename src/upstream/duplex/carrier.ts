@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { ServerFault, ServerProcess } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -13,7 +13,7 @@ export interface Carrier {
   /** True while too many sent bytes have not been accepted by the server. */
   readonly isFull: boolean;
   /** Accepts the message in any case. Returns false if the carrier is full now; `drained` follows. */
-  send(frame: Frame, exchange: Exchange | undefined): boolean;
+  send(frame: Frame, call: Call | undefined): boolean;
   /** Pauses reading. Messages received already, at most one chunk, are still delivered. */
   pause(): void;
   resume(): void;

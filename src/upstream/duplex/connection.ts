@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { ServerFault, ServerProcess } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { type IdWarnings, LinkRequests } from '../answer-ids.ts';
@@ -27,7 +27,7 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
   constructor({ idWarnings, log, carry }: DuplexConnectionOptions<C>) {
     super();
     this.#answers = new AnswerLimit(log);
-    const send = (frame: Frame, exchange: Exchange | undefined): void => void this.write(frame, exchange);
+    const send = (frame: Frame, call: Call | undefined): void => void this.write(frame, call);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
     this.#carrier = carry(this);
   }
@@ -47,10 +47,10 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
 
   // ---- from the owner
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
+  protected override write(frame: Frame, call: Call | undefined): boolean {
     if (this.#isOver) return true;
     this.#requests.sent(frame);
-    return !this.#answers.excludes(frame, this.#carrier.isFull) && this.#carrier.send(frame, exchange);
+    return !this.#answers.excludes(frame, this.#carrier.isFull) && this.#carrier.send(frame, call);
   }
 
   protected override pauseSource(): void {

@@ -1,5 +1,5 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
+import type { Call, ClientRequest } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Carrier } from './carrier.ts';
 
@@ -28,10 +28,10 @@ export class WaitingCarrier implements Carrier {
   }
 
   /** A cancellation whose request still waits removes that request, and neither is sent. */
-  send(frame: Frame, exchange: Exchange | undefined): boolean {
-    const isCancellation = frame.kind === 'notification' && exchange !== undefined;
-    if (isCancellation && this.#waiting.removeFirst((other) => other.exchange === exchange) !== undefined) return true;
-    this.#waiting.add({ frame, exchange });
+  send(frame: Frame, call: Call | undefined): boolean {
+    const isCancellation = frame.kind === 'notification' && call !== undefined;
+    if (isCancellation && this.#waiting.removeFirst((other) => other.call === call) !== undefined) return true;
+    this.#waiting.add({ frame, call });
     return !this.#waiting.isFull;
   }
 
@@ -47,7 +47,7 @@ export class WaitingCarrier implements Carrier {
   passTo(carrier: Carrier): boolean {
     if (this.#isPaused) carrier.pause();
     let hasCapacity = true;
-    for (const { frame, exchange } of this.#waiting.takeAll()) hasCapacity = carrier.send(frame, exchange);
+    for (const { frame, call } of this.#waiting.takeAll()) hasCapacity = carrier.send(frame, call);
     return hasCapacity;
   }
 

@@ -7,7 +7,7 @@ import { reachedAs } from '../../http/socket-addresses.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { answersId, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
@@ -104,7 +104,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
       message: (frame) => this.#received(frame),
       fault: (fault) => this.serverFault(this.#requests.failed(fault)),
     });
-    const send = (frame: Frame, exchange?: Exchange): void => void this.write(frame, exchange);
+    const send = (frame: Frame, call?: Call): void => void this.write(frame, call);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
   }
 
@@ -133,23 +133,23 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     return undefined;
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
+  protected override write(frame: Frame, call: Call | undefined): boolean {
     if (this.#state.kind === 'closed') return true;
-    this.#options.environment.caller.note(frame, exchange);
+    this.#options.environment.caller.note(frame, call);
     this.#requests.sent(frame);
     this.#stream ??= this.#open();
-    if (frame.method === CANCELLED && exchange !== undefined && this.#takeBack(exchange)) return true;
+    if (frame.method === CANCELLED && call !== undefined && this.#takeBack(call)) return true;
     if (frame.method === INITIALIZE) this.#handshakeId = frame.id;
-    return this.#outbox.send(frame, exchange);
+    return this.#outbox.send(frame, call);
   }
 
   /**
    * Handles a cancellation whose request has not been sent: the request is dropped, and the cancellation is not sent.
    * Otherwise it could overtake the request.
    */
-  #takeBack(exchange: Exchange): boolean {
-    if (this.#outbox.withdraw(exchange)) return true;
-    const request = this.#posts.withdraw(exchange);
+  #takeBack(call: Call): boolean {
+    if (this.#outbox.withdraw(call)) return true;
+    const request = this.#posts.withdraw(call);
     if (request !== undefined) this.#outbox.answered(request);
     return request !== undefined;
   }
@@ -287,8 +287,8 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
   }
 
-  #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
-    if (exchange === undefined || exchange.state.kind === 'open') {
+  #unanswered({ frame, call }: Outgoing, error: BridgeError): void {
+    if (call === undefined || call.state.kind === 'open') {
       this.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
     }
     if (frame.method === INITIALIZE) this.#handshakeOver();

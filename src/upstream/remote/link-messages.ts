@@ -8,7 +8,7 @@ import type { BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
@@ -103,9 +103,9 @@ export class Outbox {
    * Returns false if the outbox is full; `drained` follows. The message is accepted all the same, unless it exceeds the
    * limit on answers.
    */
-  send(frame: Frame, exchange?: Exchange): boolean {
+  send(frame: Frame, call?: Call): boolean {
     if (this.#answers.excludes(frame, this.#backlog.isFull)) return false;
-    const message = new Outgoing(frame, exchange);
+    const message = new Outgoing(frame, call);
     this.#backlog.add(message);
     this.#queue.push(message);
     this.#pump();
@@ -157,10 +157,10 @@ export class Outbox {
     this.#pump();
   }
 
-  /** Removes the request of this exchange if it has not been posted. Returns true if it was removed. */
-  withdraw(exchange: Exchange): boolean {
+  /** Removes the request of this call if it has not been posted. Returns true if it was removed. */
+  withdraw(call: Call): boolean {
     for (const list of [this.#again, this.#queue]) {
-      const index = list.findIndex((message) => message.exchange === exchange && message.frame.kind === 'request');
+      const index = list.findIndex((message) => message.call === call && message.frame.kind === 'request');
       const [message] = index < 0 ? [] : list.splice(index, 1);
       if (message === undefined) continue;
       this.left(message);
@@ -222,7 +222,7 @@ export type Reply = (answer: Frame | BridgeError, verdict: SessionVerdict) => vo
 export class Outgoing {
   readonly frame: Frame;
   /** The client's call that the message belongs to, if any. */
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
   /** Set on messages of the bridge's own. */
   readonly reply: Reply | undefined;
   /** Number of times the message has been posted. */
@@ -237,9 +237,9 @@ export class Outgoing {
   /** The session that the message was last posted in. */
   session: SessionKey = NO_SESSION;
 
-  constructor(frame: Frame, exchange?: Exchange, reply?: Reply) {
+  constructor(frame: Frame, call?: Call, reply?: Reply) {
     this.frame = frame;
-    this.exchange = exchange;
+    this.call = call;
     this.reply = reply;
   }
 }
@@ -259,20 +259,20 @@ export class Delivery {
     this.#requests = requests;
   }
 
-  /** @param exchange the call on whose response the message came, or for a response, the call that it answers */
-  message(said: Frame, exchange?: Exchange): void {
+  /** @param call the call on whose response the message came, or for a response, the call that it answers */
+  message(said: Frame, call?: Call): void {
     if (this.#isClosed) return;
-    const frame = this.#requests.received(said, exchange);
+    const frame = this.#requests.received(said, call);
     if (frame === undefined) return;
-    const isOpen = exchange?.state.kind === 'open';
+    const isOpen = call?.state.kind === 'open';
     // The answer is late: the call has been canceled meanwhile.
-    if (frame.isResponse && exchange !== undefined && !isOpen) return;
+    if (frame.isResponse && call !== undefined && !isOpen) return;
     if (frame.kind === 'request' && frame.id !== undefined) this.#questions.add(frame.id);
     if (frame.method === CANCELLED) {
       const withdrawn = findCancelledId(frame);
       if (withdrawn !== undefined) this.#questions.delete(withdrawn.value);
     }
-    if (isOpen) this.#listener.fromServer(frame, exchange);
+    if (isOpen) this.#listener.fromServer(frame, call);
     else this.#listener.fromServer(frame);
   }
 
@@ -281,8 +281,8 @@ export class Delivery {
   }
 
   /** Reports to the listener that a request of the client will not be answered. */
-  failed({ frame, exchange }: Outgoing, error: BridgeError): void {
-    const isAwaited = exchange === undefined || exchange.state.kind === 'open';
+  failed({ frame, call }: Outgoing, error: BridgeError): void {
+    const isAwaited = call === undefined || call.state.kind === 'open';
     if (isAwaited && frame.kind === 'request') this.fault({ error, kind: 'error', id: frame.id });
   }
 

@@ -16,7 +16,7 @@ const OWN_CALL_MS = 60_000;
 /** Creates the POST of a message in a session. */
 export function postRequest(
   environment: RemoteEnvironment,
-  { frame, exchange, reply }: Outgoing,
+  { frame, call, reply }: Outgoing,
   headers: Readonly<Record<string, string>>,
 ): HttpRequest {
   const { url, cookies, caller, timeouts } = environment;
@@ -24,7 +24,7 @@ export function postRequest(
     method: 'POST',
     url,
     headers: tracedHeaders(environment, headers, frame),
-    forwarded: caller.of(frame, exchange),
+    forwarded: caller.of(frame, call),
     body: frame.bytes,
     timeouts: timeoutsFor(reply, timeouts),
     cookies,

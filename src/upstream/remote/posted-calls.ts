@@ -1,6 +1,6 @@
 import { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { answersId, type JsonRpcId } from '../../wire/frame.ts';
 import type { Outgoing } from './link-messages.ts';
 import type { PostedCall } from './posted-call.ts';
@@ -48,17 +48,17 @@ export class PostedCalls {
     post.abort();
   }
 
-  /** Aborts the request of this exchange if it has not been sent completely, and returns it. */
-  withdraw(exchange: Exchange): Outgoing | undefined {
-    const post = this.find(exchange);
+  /** Aborts the POST of this call's request if it has not been sent completely, and returns the request. */
+  withdraw(call: Call): Outgoing | undefined {
+    const post = this.find(call);
     if (post === undefined || post.wasSent) return undefined;
     this.abort(post);
     return post.message;
   }
 
-  find(exchange: Exchange): PostedCall | undefined {
+  find(call: Call): PostedCall | undefined {
     for (const post of this.#posts) {
-      if (post.message.exchange === exchange && post.message.frame.kind === 'request') return post;
+      if (post.message.call === call && post.message.frame.kind === 'request') return post;
     }
     return undefined;
   }

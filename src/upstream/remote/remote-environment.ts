@@ -6,7 +6,7 @@ import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { traceHeadersOf } from '../../mcp/classify/trace-context.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
@@ -83,12 +83,12 @@ export class CallerHeaders {
   }
 
   /** Call this before a message is sent. */
-  note(frame: Frame, exchange: Exchange | undefined): void {
-    if (exchange !== undefined && frame.kind === 'request') this.#latest = exchange.lane.headers;
+  note(frame: Frame, call: Call | undefined): void {
+    if (call !== undefined && frame.kind === 'request') this.#latest = call.lane.headers;
   }
 
   /** Returns the forwarded headers for this message. */
-  of(frame: Frame, exchange: Exchange | undefined): Lane['headers'] {
-    return exchange !== undefined && frame.kind === 'request' ? exchange.lane.headers : this.#latest;
+  of(frame: Frame, call: Call | undefined): Lane['headers'] {
+    return call !== undefined && frame.kind === 'request' ? call.lane.headers : this.#latest;
   }
 }

@@ -10,7 +10,7 @@ import { createLifeQuestion } from '../../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
-import { Exchange, type Lane } from '../../relay/exchange.ts';
+import { Call, type Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Connection, CreateLifeCheck, LifeCheck } from '../connection.ts';
@@ -95,14 +95,14 @@ class Pings implements LifeCheck {
     this.#stop ??= deps.clock.every(idleMs, () => this.#look());
   }
 
-  sent(frame: Frame, exchange: Exchange | undefined): void {
+  sent(frame: Frame, call: Call | undefined): void {
     // Before the handshake is done, the server expects no pings.
     if (frame.method === INITIALIZED) this.begin();
-    if (frame.method === CANCELLED && exchange !== undefined) this.#givenUp(exchange);
+    if (frame.method === CANCELLED && call !== undefined) this.#givenUp(call);
   }
 
   /** Counts the time that a call has waited in vain. Time in which several calls waited counts once. */
-  #givenUp({ openedAtMs }: Exchange): void {
+  #givenUp({ openedAtMs }: Call): void {
     const nowMs = this.#options.deps.clock.now();
     this.#unansweredMs += nowMs - Math.max(openedAtMs, this.#lastHeardMs, this.#countedUntilMs);
     this.#countedUntilMs = nowMs;
@@ -120,7 +120,7 @@ class Pings implements LifeCheck {
     if (this.#missed === MAX_MISSED_PINGS) this.#noteUnanswered();
     this.#pings += 1;
     this.#open = `${PING_ID_PREFIX}${this.#pings}`;
-    this.#connection.ask(requestFrame(this.#open, PING), new Exchange(this.#open, PING, NO_LANE, undefined, nowMs));
+    this.#connection.ask(requestFrame(this.#open, PING), new Call(this.#open, PING, NO_LANE, undefined, nowMs));
   }
 
   /**
@@ -154,11 +154,11 @@ class Pings implements LifeCheck {
   }
 
   /** An error is an answer too, and shows that the server is alive. */
-  takes(frame: Frame, exchange: Exchange | undefined): boolean {
+  takes(frame: Frame, call: Call | undefined): boolean {
     this.#lastHeardMs = this.#options.deps.clock.now();
     this.#unansweredMs = 0;
     this.#missed = 0;
-    const id = exchange?.id ?? frame.id;
+    const id = call?.id ?? frame.id;
     if (!frame.isResponse || typeof id !== 'string' || !id.startsWith(PING_ID_PREFIX)) return false;
     if (id === this.#open) this.#open = undefined;
     this.#server.answersPings = true;

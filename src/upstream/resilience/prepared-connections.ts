@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import type { LinkOwner, Readiness, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Frame } from '../../wire/frame.ts';
@@ -256,29 +256,29 @@ class PooledLink implements UpstreamLink {
     return this.#state.kind === 'unasked' ? this.#state.connection.process : undefined;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  send(frame: Frame, call?: Call): boolean {
     const state = this.#state;
     this.#state = { kind: 'over' };
     switch (state.kind) {
       case 'asked':
         this.#pool.note(frame);
-        return this.#sendFirst(state.prepared, frame, exchange);
+        return this.#sendFirst(state.prepared, frame, call);
       case 'unasked':
         this.#pool.note(frame);
         this.listener.serverFound(state.connection);
-        return state.connection.send(frame, exchange);
+        return state.connection.send(frame, call);
       case 'over':
         return true;
     }
   }
 
-  #sendFirst(prepared: PreparedConnection, frame: Frame, exchange: Exchange | undefined): boolean {
+  #sendFirst(prepared: PreparedConnection, frame: Frame, call: Call | undefined): boolean {
     const wasSent = prepared.wasAsked(frame);
     try {
       const connection = wasSent ? prepared.connection : this.#pool.exchange(prepared);
       connection.listener = this.listener;
       this.listener.serverFound(connection);
-      return wasSent || connection.send(frame, exchange);
+      return wasSent || connection.send(frame, call);
     } catch (thrown) {
       const error = toBridgeError(thrown);
       queueMicrotask(() => this.listener.serverClosed(error));

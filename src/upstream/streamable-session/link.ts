@@ -7,7 +7,7 @@ import { isRepeatable } from '../../mcp/classify/repeatable.ts';
 import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { answersId, type Frame } from '../../wire/frame.ts';
@@ -74,7 +74,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#requests = new LinkRequests({
       warnings: environment.idWarnings,
       log: environment.log,
-      send: (frame, exchange) => void this.write(frame, exchange),
+      send: (frame, call) => void this.write(frame, call),
     });
     this.#delivery = new Delivery(this, this.#requests);
     this.#posting = {
@@ -111,25 +111,25 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     return undefined;
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
+  protected override write(frame: Frame, call: Call | undefined): boolean {
     if (this.#isClosed) return true;
-    this.#options.environment.caller.note(frame, exchange);
+    this.#options.environment.caller.note(frame, call);
     this.#requests.sent(frame);
-    if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
+    if (frame.method === CANCELLED && call !== undefined) return this.#cancel(frame, call);
     if (frame.isResponse) {
       this.#delivery.answered(frame);
       if (this.#question?.takes(frame) === true) return true;
     }
     const resumesAfter = this.#options.session.takeResumption(frame);
-    if (resumesAfter !== undefined) return this.#resumeCall(frame, exchange, resumesAfter);
-    return this.#outbox.send(frame, exchange);
+    if (resumesAfter !== undefined) return this.#resumeCall(frame, call, resumesAfter);
+    return this.#outbox.send(frame, call);
   }
 
   /**
    * Resumes a call that another bridge has posted. It bypasses the outbox, since it need not wait for other messages.
    */
-  #resumeCall(frame: Frame, exchange: Exchange | undefined, lastEventId: string): boolean {
-    const message = new Outgoing(frame, exchange);
+  #resumeCall(frame: Frame, call: Call | undefined, lastEventId: string): boolean {
+    const message = new Outgoing(frame, call);
     message.resumesAfter = lastEventId;
     this.post(message);
     return true;
@@ -139,10 +139,10 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
    * Handles a cancellation. If its request has not been sent, the request is dropped and the cancellation is not sent,
    * since it could overtake the request.
    */
-  #cancel(frame: Frame, exchange: Exchange): boolean {
-    if (this.#outbox.withdraw(exchange)) return true;
-    const request = this.#posts.withdraw(exchange);
-    if (request === undefined) return this.#outbox.send(frame, exchange);
+  #cancel(frame: Frame, call: Call): boolean {
+    if (this.#outbox.withdraw(call)) return true;
+    const request = this.#posts.withdraw(call);
+    if (request === undefined) return this.#outbox.send(frame, call);
     this.#outbox.answered(request);
     return true;
   }
@@ -204,13 +204,13 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#outbox.left(post.message);
   }
 
-  askUser({ message: { frame, exchange, reply } }: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
+  askUser({ message: { frame, call, reply } }: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
     // [spec 2025-11-25 basic/lifecycle#initialization] A client must not be sent requests before the handshake is
     // complete.
     const { isInitialized, initialize } = this.#options.session;
     if (!isInitialized || reply !== undefined || frame.method === INITIALIZE) return undefined;
     this.#question ??= new SessionQuestion((message) => this.#delivery.message(message));
-    return this.#question.ask(prompt, initialize, (question) => this.#delivery.message(question, exchange));
+    return this.#question.ask(prompt, initialize, (question) => this.#delivery.message(question, call));
   }
 
   responded({ message }: PostedCall, { status, headers }: ResponseHead): void {
@@ -228,9 +228,9 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     if (frame.method !== INITIALIZED) this.#outbox.answered(message);
   }
 
-  received({ message: { exchange } }: PostedCall, frame: Frame): void {
+  received({ message: { call } }: PostedCall, frame: Frame): void {
     if (frame.isResponse) this.#heard(frame);
-    else this.#delivery.message(frame, exchange);
+    else this.#delivery.message(frame, call);
   }
 
   /**
@@ -260,7 +260,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
   #answered(message: Outgoing, frame: Frame, verdict: SessionVerdict): void {
     if (message.reply !== undefined) return message.reply(frame, verdict);
     if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);
-    this.#delivery.message(frame, message.exchange);
+    this.#delivery.message(frame, message.call);
     if (message.frame.method === INITIALIZE) this.#outbox.opened();
   }
 
@@ -307,13 +307,13 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
 
   /** Call this when the server has accepted the message or never will. */
   #settled(message: Outgoing): void {
-    const { frame, exchange, reply } = message;
+    const { frame, call, reply } = message;
     if (frame.method === INITIALIZED && reply === undefined) this.#keeper.initialized();
     this.#outbox.answered(message);
-    if (frame.method !== CANCELLED || exchange === undefined) return;
+    if (frame.method !== CANCELLED || call === undefined) return;
     // The canceled call ends only now that its cancellation has been delivered, because a broken connection is not a
     // cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
-    const canceled = this.#posts.find(exchange);
+    const canceled = this.#posts.find(call);
     if (canceled !== undefined) this.#posts.abort(canceled);
   }
 
@@ -380,8 +380,8 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
   #postAgain(message: Outgoing): void {
     this.#keeper.renew(message.session);
     this.#outbox.answered(message);
-    const { frame, exchange } = message;
-    const isWithdrawn = frame.kind === 'request' && exchange !== undefined && exchange.state.kind !== 'open';
+    const { frame, call } = message;
+    const isWithdrawn = frame.kind === 'request' && call !== undefined && call.state.kind !== 'open';
     if (isWorthRepeating(frame) && !isWithdrawn) this.#outbox.again(message);
     else if (frame.method === INITIALIZED) this.#keeper.session.isInitialized = true;
     else this.#log.debug({ method: frame.method }, 'dropped with the session it belonged to');

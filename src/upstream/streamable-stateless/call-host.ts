@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { CallQuestion } from '../remote/login-question.ts';
 import type { StatelessServer } from './server-state.ts';
@@ -11,7 +11,7 @@ export interface PostedMessage {
   /** The message as the client has sent it. */
   readonly frame: Frame;
   /** The client's call that the message belongs to, if any. */
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
   /** Set by the backlog of the link, in which the message counts until its bytes have been sent. */
   isWaiting: boolean;
   /** Called once, after the message is known to its host. */
@@ -31,7 +31,7 @@ export interface StatelessCallHost {
   /** Asks the client to have its user log in. */
   readonly question: CallQuestion;
   /** Returns the headers of the client that are forwarded with a request. */
-  forwardedWith(exchange: Exchange | undefined): Lane['headers'];
+  forwardedWith(call: Call | undefined): Lane['headers'];
   /** Called when the message's bytes have been sent. */
   left(posted: PostedMessage): void;
   /** Drops a message in the response to a request that a modern server must not send there. */

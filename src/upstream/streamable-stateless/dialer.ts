@@ -1,5 +1,5 @@
 import { SHUTTING_DOWN } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import { asSessionDialer } from '../connection.ts';
 import { RemoteConnector } from '../remote/remote-connector.ts';
@@ -13,7 +13,7 @@ export interface StatelessDialerOptions extends RemoteConnectorOptions {
    * Called when the server rejects a request in a way that no modern server does, which may mean that the server has
    * been replaced. Called before the rejection is passed on.
    */
-  readonly doubted: (exchange: Exchange | undefined) => void;
+  readonly doubted: (call: Call | undefined) => void;
 }
 
 /** Creates the dialer of a modern server over Streamable HTTP, which has no sessions. */

@@ -5,7 +5,7 @@ import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import { type Frame, idToken, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { Connection } from '../connection.ts';
@@ -66,10 +66,10 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     return undefined;
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
+  protected override write(frame: Frame, call: Call | undefined): boolean {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED) {
-      this.#cancel(frame, exchange);
+      this.#cancel(frame, call);
       return !this.#backlog.isFull;
     }
     if (frame.isResponse) {
@@ -81,20 +81,20 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     const repeated = this.question.findRepeated(frame);
     if (repeated?.kind === 'declined') {
       const refusal = errorFrame(idToken(frame), rpcErrorOf(repeated.prompt.error));
-      this.fromServer(refusal, exchange);
+      this.fromServer(refusal, call);
       return !this.#backlog.isFull;
     }
-    this.#options.environment.caller.note(frame, exchange);
-    const posted = this.#createMessage(repeated?.frame ?? frame, exchange);
+    this.#options.environment.caller.note(frame, call);
+    const posted = this.#createMessage(repeated?.frame ?? frame, call);
     this.#backlog.add(posted);
     this.#begin(posted);
     return !this.#backlog.isFull;
   }
 
-  #createMessage(frame: Frame, exchange: Exchange | undefined): PostedMessage {
+  #createMessage(frame: Frame, call: Call | undefined): PostedMessage {
     if (frame.kind !== 'request')
-      return new NotificationCall(this, frame, exchange, this.#options.environment.caller.of(frame, exchange));
-    return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
+      return new NotificationCall(this, frame, call, this.#options.environment.caller.of(frame, call));
+    return frame.method === LISTEN ? new ListenCall(this, frame, call) : new RequestCall(this, frame, call);
   }
 
   #begin(posted: PostedMessage): void {
@@ -114,12 +114,10 @@ export class StatelessLink extends Connection implements StatelessCallHost {
    * Cancels a request by closing its connection; no message is sent.
    * [spec 2026-07-28 transports/streamable-http#cancellation]
    */
-  #cancel(frame: Frame, exchange: Exchange | undefined): void {
-    const id = exchange === undefined ? findCancelledId(frame)?.value : undefined;
+  #cancel(frame: Frame, call: Call | undefined): void {
+    const id = call === undefined ? findCancelledId(frame)?.value : undefined;
     const isMeant = (posted: PostedMessage): boolean =>
-      posted.exchange === exchange &&
-      posted.frame.kind === 'request' &&
-      (exchange !== undefined || posted.frame.id === id);
+      posted.call === call && posted.frame.kind === 'request' && (call !== undefined || posted.frame.id === id);
     const posted = [...this.#open, ...this.#waiting].find(isMeant);
     if (posted === undefined) return;
     posted.abort();
@@ -155,8 +153,8 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     if (this.#backlog.remove(posted) && !this.#isClosed) this.serverDrained();
   }
 
-  forwardedWith(exchange: Exchange | undefined): Lane['headers'] {
-    return exchange === undefined ? this.#options.forwarded : exchange.lane.headers;
+  forwardedWith(call: Call | undefined): Lane['headers'] {
+    return call === undefined ? this.#options.forwarded : call.lane.headers;
   }
 
   /**
@@ -170,7 +168,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   }
 
   notify(posted: PostedMessage, notification: Frame): void {
-    if (!this.#isClosed && isAwaited(posted)) this.fromServer(notification, posted.exchange);
+    if (!this.#isClosed && isAwaited(posted)) this.fromServer(notification, posted.call);
   }
 
   answered(posted: PostedMessage, answer: Frame): void {
@@ -179,7 +177,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   }
 
   #deliver(posted: PostedMessage, answer: Frame): void {
-    if (!this.#isClosed && isAwaited(posted)) this.fromServer(answer, posted.exchange);
+    if (!this.#isClosed && isAwaited(posted)) this.fromServer(answer, posted.call);
   }
 
   failed(posted: PostedMessage, error: BridgeError): void {
@@ -208,6 +206,6 @@ export class StatelessLink extends Connection implements StatelessCallHost {
 }
 
 /** Returns false if the call of the message has been canceled, so that the client gets nothing more about it. */
-function isAwaited({ exchange }: PostedMessage): boolean {
-  return exchange === undefined || exchange.state.kind === 'open';
+function isAwaited({ call }: PostedMessage): boolean {
+  return call === undefined || call.state.kind === 'open';
 }

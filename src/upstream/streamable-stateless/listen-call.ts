@@ -4,7 +4,7 @@ import { missedChanges } from '../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
@@ -30,7 +30,7 @@ type ListenState =
  */
 export class ListenCall implements PostedMessage, PostHost {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
   isWaiting = false;
   readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
@@ -41,10 +41,10 @@ export class ListenCall implements PostedMessage, PostHost {
   /** Time of the acknowledgment of the current stream, or undefined before it. */
   #openedMs: number | undefined;
 
-  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
+  constructor(host: StatelessCallHost, frame: Frame, call: Call | undefined) {
     this.#host = host;
     this.frame = frame;
-    this.exchange = exchange;
+    this.call = call;
   }
 
   start(): void {
@@ -55,10 +55,10 @@ export class ListenCall implements PostedMessage, PostHost {
 
   #post(): void {
     const { server, cookies } = this.#host;
-    const { frame: original, exchange } = this;
+    const { frame: original, call } = this;
     const id = server.nextId();
     const { frame } = rewriteForPost(original, id);
-    const forwarded = this.#host.forwardedWith(exchange);
+    const forwarded = this.#host.forwardedWith(call);
     const post = server.post(this, { frame, headers: messageHeaders(original), forwarded, cookies });
     if (this.#isPaused) post.pause();
     this.#openedMs = undefined;

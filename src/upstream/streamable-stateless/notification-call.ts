@@ -1,4 +1,4 @@
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { PostedMessage, StatelessCallHost } from './call-host.ts';
@@ -10,17 +10,17 @@ import { messageHeaders } from './posting.ts';
  */
 export class NotificationCall implements PostedMessage, PostHost {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
   isWaiting = false;
   readonly #host: StatelessCallHost;
   readonly #forwarded: Lane['headers'];
   #post: PostedCall | undefined;
 
   /** @param forwarded headers of the client's latest request, since a notification has no request of its own */
-  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined, forwarded: Lane['headers']) {
+  constructor(host: StatelessCallHost, frame: Frame, call: Call | undefined, forwarded: Lane['headers']) {
     this.#host = host;
     this.frame = frame;
-    this.exchange = exchange;
+    this.call = call;
     this.#forwarded = forwarded;
   }
 

@@ -11,7 +11,7 @@ import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import { answersId, type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';

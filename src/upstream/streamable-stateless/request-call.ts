@@ -10,7 +10,7 @@ import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Call, Lane } from '../../relay/call.ts';
 import { answersId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
@@ -35,7 +35,7 @@ type RequestCallState =
  */
 export class RequestCall implements PostedMessage, PostHost {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
   isWaiting = false;
   readonly #host: StatelessCallHost;
   #state: RequestCallState = { kind: 'asking' };
@@ -47,10 +47,10 @@ export class RequestCall implements PostedMessage, PostHost {
   #hasRepeated = false;
   #isPaused = false;
 
-  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
+  constructor(host: StatelessCallHost, frame: Frame, call: Call | undefined) {
     this.#host = host;
     this.frame = frame;
-    this.exchange = exchange;
+    this.call = call;
   }
 
   start(): void {
@@ -98,13 +98,13 @@ export class RequestCall implements PostedMessage, PostHost {
 
   #post(paramHeaders: readonly HeaderLine[]): void {
     const { server, cookies } = this.#host;
-    const { frame: original, exchange } = this;
+    const { frame: original, call } = this;
     const headers = [...messageHeaders(original), ...paramHeaders];
     const fault = findHeaderFault(headers);
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
     this.#request = rewriteForPost(original, server.nextId());
     const { frame } = this.#request;
-    const forwarded = this.#host.forwardedWith(exchange);
+    const forwarded = this.#host.forwardedWith(call);
     const post = server.post(this, { frame, headers, forwarded, cookies });
     if (this.#isPaused) post.pause();
     this.#state = { kind: 'posting', post };
@@ -189,7 +189,7 @@ export class RequestCall implements PostedMessage, PostHost {
     if (answer?.kind === 'result') return;
     const code = answer && readField(answer, 'code');
     const { method } = this.frame;
-    if (isForeignRefusal({ method, status, code })) this.#host.server.doubted(this.exchange);
+    if (isForeignRefusal({ method, status, code })) this.#host.server.doubted(this.call);
   }
 
   #answered(answer: Frame): void {
@@ -274,10 +274,10 @@ const LIST_TIMEOUT_MS = 10_000;
 
 /** Requests pages of the list on behalf of the call's client, because a server may return a different list to each. */
 export function listToolsFor(
-  posted: Pick<PostedMessage, 'frame' | 'exchange'> & Pick<PostHost, 'askUser'>,
+  posted: Pick<PostedMessage, 'frame' | 'call'> & Pick<PostHost, 'askUser'>,
   host: StatelessCallHost,
 ): AskForPage {
-  const { frame, exchange } = posted;
+  const { frame, call } = posted;
   const metadata = readRequestMetadata(frame);
   const askUser: PostOnceOptions['askUser'] = (post, prompt) => posted.askUser?.(post, prompt);
   const { clock } = host.server.environment.http;
@@ -287,7 +287,7 @@ export function listToolsFor(
     const request = createRequest(host.server.nextId(), metadata, cursor);
     return postOnce(request, {
       host,
-      forwarded: host.forwardedWith(exchange),
+      forwarded: host.forwardedWith(call),
       timeoutMs: untilMs - clock.now(),
       askUser,
     });

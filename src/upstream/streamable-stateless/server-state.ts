@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Call } from '../../relay/call.ts';
 import { type Frame, hasPlainId, type JsonRpcId } from '../../wire/frame.ts';
 import { Outgoing } from '../remote/link-messages.ts';
 import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
@@ -15,7 +15,7 @@ const MAX_SUBSCRIPTIONS = 1024;
 /** Limit of principals whose tools are remembered. The least recently used is dropped. */
 const MAX_PRINCIPALS = 256;
 
-type Doubted = (exchange: Exchange | undefined) => void;
+type Doubted = (call: Call | undefined) => void;
 
 export interface StatelessServerOptions {
   readonly environment: ServerEnvironment;

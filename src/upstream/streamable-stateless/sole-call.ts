@@ -3,7 +3,7 @@ import type { BridgeError } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/call.ts';
 import type { CallHandler, CallServer, ModernCall } from '../../relay/modern-call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { MAX_WAITING_BYTES } from '../remote/link-messages.ts';

@@ -13,7 +13,7 @@ import {
   type WebSocketListener,
 } from '../../http/websocket/connection.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
-import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
+import type { Call, ClientRequest } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
@@ -75,7 +75,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     return this.#state.kind === 'open' ? this.#state.connection.isFull : this.#waiting.isFull;
   }
 
-  send(frame: Frame, exchange: Exchange | undefined): boolean {
+  send(frame: Frame, call: Call | undefined): boolean {
     const state = this.#state;
     switch (state.kind) {
       case 'closed':
@@ -83,11 +83,11 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
       case 'open':
         return state.connection.send(frame.bytes);
       case 'fresh':
-        this.#options.environment.caller.note(frame, exchange);
+        this.#options.environment.caller.note(frame, call);
         this.#state = { kind: 'opening', opening: this.#open() };
-        return this.#wait(frame, exchange);
+        return this.#wait(frame, call);
       case 'opening':
-        return this.#wait(frame, exchange);
+        return this.#wait(frame, call);
       default:
         return assertNever(state);
     }
@@ -101,10 +101,10 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   /**
    * Queues a message. A cancellation whose request is still in the queue removes that request instead of being sent.
    */
-  #wait(frame: Frame, exchange: Exchange | undefined): boolean {
-    const isWithdrawal = frame.method === CANCELLED && exchange !== undefined;
-    if (isWithdrawal && this.#waiting.removeFirst((other) => other.exchange === exchange) !== undefined) return true;
-    this.#waiting.add({ frame, exchange });
+  #wait(frame: Frame, call: Call | undefined): boolean {
+    const isWithdrawal = frame.method === CANCELLED && call !== undefined;
+    if (isWithdrawal && this.#waiting.removeFirst((other) => other.call === call) !== undefined) return true;
+    this.#waiting.add({ frame, call });
     if (!this.#waiting.isFull) return true;
     this.#owesDrain = true;
     return false;

@@ -9,7 +9,7 @@ import { BodyCapacity } from '../../../src/http/server/read-body.ts';
 import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { collectLog } from '../../process/collected-log.ts';
-import { createExchanges } from '../../support/exchanges.ts';
+import { createCalls } from '../../support/calls.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';
 import { FakeServer } from '../../support/fake-server.ts';
 import { LineClient } from '../../support/line-client.ts';
@@ -37,7 +37,7 @@ export async function openStreamBridge(t: ExecutionContext, options: StreamBridg
     deps,
     maxSessions,
     sessionTimeoutMs: 24 * 3_600_000,
-    exchanges: createExchanges(deps.clock),
+    calls: createCalls(deps.clock),
     requestTimeoutMs: 0,
   });
   const clients = new ByteStreamClients({

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { FakeObserver } from '../../support/exchanges.ts';
+import { FakeObserver } from '../../support/calls.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { type HttpHarness, startHttpHarness } from '../../support/http-harness.ts';
 import { call, initialize, openHttpSession, openInitializedSse, openSse } from '../../support/legacy-clients.ts';

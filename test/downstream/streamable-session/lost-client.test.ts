@@ -15,7 +15,7 @@ test('the lane of a call tells since when its client has had no connection, unti
   ];
   await connection.next('tools/call');
   await connection.next('tools/call');
-  const lanes = connection.exchanges.slice(-2).map((exchange) => exchange?.lane);
+  const lanes = connection.calls.slice(-2).map((open) => open?.lane);
   const lostAt = () => lanes.map((lane) => lane?.lostAtMs);
   const closedResponses = () => harness.logLines.filter((line) => line.includes('"method":"POST"')).length;
   const before = closedResponses();

@@ -219,7 +219,7 @@ test('only the headers that were named go along with a modern call, credentials 
   const sent = { 'X-Request-Id': 'r-1', 'X-Other': 'secret', Authorization: 'Bearer secret' };
   const pending = postModern(harness, modernCall(1), sent);
   const link = await nextCall(harness, 1);
-  t.deepEqual(link.exchanges[0]?.lane.headers, { 'x-request-id': 'r-1' });
+  t.deepEqual(link.calls[0]?.lane.headers, { 'x-request-id': 'r-1' });
   link.answer(await link.next('tools/call'));
   await pending;
 });

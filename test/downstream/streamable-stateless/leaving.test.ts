@@ -18,7 +18,7 @@ async function isWithdrawn(t: ExecutionContext, harness: HttpHarness, link: Fake
     link.received.slice(1).map((frame) => frame.json()),
     [{ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'the client left' } }],
   );
-  t.is(link.exchanges[1], link.exchanges[0]);
+  t.is(link.calls[1], link.calls[0]);
   t.is(harness.modernCalls.size, 0);
   link.notify('notifications/progress', {});
   link.answer(link.received[0] as never);

@@ -128,7 +128,7 @@ test('lets named headers of the handshake pass with every call, and no other', a
   client.send(call(1));
   const { latest: connection } = harness.server;
   const request = await connection.next('tools/call');
-  t.deepEqual(connection.exchanges[connection.received.indexOf(request)]?.lane.headers, { 'x-request-id': 'r-1' });
+  t.deepEqual(connection.calls[connection.received.indexOf(request)]?.lane.headers, { 'x-request-id': 'r-1' });
   client.socket.terminate();
 });
 

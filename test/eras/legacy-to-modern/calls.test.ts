@@ -136,15 +136,15 @@ test('setLevel is answered with {} and goes along with what is asked from then o
   session.call(1, { level: 'warning' }, 'logging/setLevel');
   t.deepEqual(session.heard(), [{ jsonrpc: '2.0', id: 1, result: {} } as never]);
   session.call(2);
-  const [call, ...rest] = session.asked();
+  const [asked, ...rest] = session.asked();
   t.deepEqual(rest, []);
-  t.is(call?.params._meta[`${META}logLevel`], 'warning');
+  t.is(asked?.params._meta[`${META}logLevel`], 'warning');
   const log = (level: string) => session.serverSays({ method: 'notifications/message', params: { level, data: 1 } });
   log('info');
   log('error');
   const sent = session.peer.take();
   t.deepEqual(
-    sent.map(({ exchange, frame }) => [exchange?.id, (frame.json() as { params: { level: string } }).params.level]),
+    sent.map(({ call, frame }) => [call?.id, (frame.json() as { params: { level: string } }).params.level]),
     [[2, 'error']],
   );
 });
@@ -174,7 +174,7 @@ for (const [token, echo] of [
     say(echo);
     say('7.0');
     t.deepEqual(
-      session.peer.take().map(({ exchange }) => exchange?.id),
+      session.peer.take().map(({ call }) => call?.id),
       [1],
     );
   });
@@ -186,7 +186,7 @@ test('progress goes to the call that asked for it, and late progress to nobody',
   session.call(2, { name: 'b', _meta: { progressToken: 'p2' } });
   const progress = { method: 'notifications/progress', params: { progressToken: 'p1', progress: 1 } };
   session.serverSays(progress);
-  t.is(session.peer.take()[0]?.exchange?.id, 1);
+  t.is(session.peer.take()[0]?.call?.id, 1);
   session.serverSays({ id: session.ids.at(-2), result: done() });
   session.heard();
   session.serverSays(progress);
@@ -199,7 +199,7 @@ test('a call is withdrawn under the id it has at the server, and its late answer
   session.asked();
   session.says({ method: 'notifications/cancelled', params: { requestId: 'mine', reason: 'enough' } });
   const [cancelled] = session.link.sent;
-  t.is(cancelled?.exchange?.state.kind, 'cancelled');
+  t.is(cancelled?.call?.state.kind, 'cancelled');
   t.deepEqual(session.asked()[0]?.params, { requestId: session.ids.at(-1), reason: 'enough' });
   session.serverAnswers(done());
   t.deepEqual(session.heard(), []);

@@ -234,7 +234,7 @@ test('a client that is let through with headers of its own asks for itself', (t)
   const lane = Object.assign(new FakeLane(), { headers: { 'x-tenant': 'b' } });
   session.says({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } }, lane);
   const [asked] = session.link.sent;
-  t.is(asked?.exchange?.lane, lane);
+  t.is(asked?.call?.lane, lane);
   t.deepEqual((asked?.frame.json() as { params: { _meta: object } }).params._meta, {
     [`${META}protocolVersion`]: '2026-07-28',
     [`${META}clientCapabilities`]: {},

@@ -4,7 +4,7 @@ import type { ParkedBytesLimits } from '../../../src/eras/parked-bytes.ts';
 import type { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
-import { relayParts } from '../../support/exchanges.ts';
+import { relayParts } from '../../support/calls.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 

@@ -6,8 +6,8 @@ import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { createCalls } from '../../support/calls.ts';
 import { asUpstream } from '../../support/dialers.ts';
-import { createExchanges } from '../../support/exchanges.ts';
 import { initialize, notification, openHttpSession, openSseStream } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Message } from './legacy-session.ts';
@@ -61,7 +61,7 @@ function openStdio(t: ExecutionContext, dialer: SessionDialer) {
   const limits = {
     maxSessions: 1,
     sessionTimeoutMs: 60_000,
-    exchanges: createExchanges(deps.clock),
+    calls: createCalls(deps.clock),
     requestTimeoutMs: 0,
   };
   const sessions = new SessionRegistry({ dialers: forEveryCaller(asUpstream(dialer)), deps, ...limits });

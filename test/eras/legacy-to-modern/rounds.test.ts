@@ -45,7 +45,7 @@ test('what the server needs is asked on the call it is for, and brought with the
     `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"input_required","inputRequests":{"who":${JSON.stringify(elicit)}},"requestState":${state}}}`,
   );
   const [question] = session.peer.take();
-  t.is(question?.exchange?.id, 'call');
+  t.is(question?.call?.id, 'call');
   const asked = question?.frame.json() as Message;
   t.is(asked.method, 'elicitation/create');
   t.deepEqual(asked.params, { ...elicit.params, ...REPORTING });

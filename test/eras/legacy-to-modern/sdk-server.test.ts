@@ -6,7 +6,7 @@ import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { relayParts } from '../../support/exchanges.ts';
+import { relayParts } from '../../support/calls.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type ConnectOptions, connectClient, type SdkClient } from '../../support/sdk-client.ts';

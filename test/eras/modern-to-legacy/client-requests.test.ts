@@ -3,12 +3,12 @@ import { BridgeError } from '../../../src/errors.ts';
 import type { RequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../../src/mcp/translate/capabilities.ts';
 import type { Fields } from '../../../src/mcp/vocabulary/payload.ts';
-import { Exchange, MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange.ts';
+import { Call, MAX_OPEN_CALLS } from '../../../src/relay/call.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
+import { relayParts } from '../../support/calls.ts';
 import { dialCall } from '../../support/dial-call.ts';
-import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
@@ -34,14 +34,14 @@ class PipeClient {
     this.link = bridge.modern.dialCalls(this.listener, { principal: 'ada', headers: undefined });
   }
 
-  ask(id: number, method: string, params: object = {}, capabilities: object = {}): Exchange {
+  ask(id: number, method: string, params: object = {}, capabilities: object = {}): Call {
     return this.send(id, method, { ...params, _meta: envelope(capabilities) });
   }
 
-  send(id: number, method: string, params: object): Exchange {
-    const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
-    this.link.send(clientFrame({ id, method, params }), exchange);
-    return exchange;
+  send(id: number, method: string, params: object): Call {
+    const call = new Call(id, method, new FakeLane(), undefined, 0);
+    this.link.send(clientFrame({ id, method, params }), call);
+    return call;
   }
 
   /** Sends a vendor's notification. */
@@ -49,14 +49,14 @@ class PipeClient {
     return this.link.send(clientFrame({ method: 'acme/seen', params: { _meta: envelope() } }));
   }
 
-  /** What it was told since the last look, with the exchange it was told for. */
-  told(): readonly { readonly message: Message; readonly exchange: Exchange | undefined }[] {
+  /** What it was told since the last look, with the call it was told for. */
+  told(): readonly { readonly message: Message; readonly call: Call | undefined }[] {
     const received = this.listener.received.splice(0);
-    return received.map(({ frame, exchange }) => ({ message: frame.json() as Message, exchange }));
+    return received.map(({ frame, call }) => ({ message: frame.json() as Message, call }));
   }
 }
 
-test('many requests of one client are answered each on its exchange, whatever comes first', (t) => {
+test('many requests of one client are answered each on its call, whatever comes first', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
   const first = client.ask(1, 'tools/call', { name: 'x' });
@@ -70,8 +70,8 @@ test('many requests of one client are answered each on its exchange, whatever co
     told.map(({ message }) => message.id),
     [2, 1],
   );
-  t.is(told[0]?.exchange, second);
-  t.is(told[1]?.exchange, first);
+  t.is(told[0]?.call, second);
+  t.is(told[1]?.call, first);
 });
 
 test('each request says by itself what its client can do', (t) => {
@@ -115,18 +115,18 @@ test('a call that asks, and its retry, are two of the many', (t) => {
   t.like(bridge.heard()[0], { id: 'q', result: { roots: [] } });
   bridge.says({ id, result: { content: [] } });
   const [outcome] = client.told();
-  t.is(outcome?.exchange, retry);
+  t.is(outcome?.call, retry);
   t.is(outcome?.message.result.resultType, 'complete');
 });
 
-test('what comes for a request before its answer is told on its exchange', (t) => {
+test('what comes for a request before its answer is told on its call', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
   const listening = client.ask(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
   client.ask(2, 'tools/list');
   bridge.says({ method: 'notifications/tools/list_changed' });
   t.deepEqual(
-    client.told().map(({ message, exchange }) => [message.method, exchange === listening]),
+    client.told().map(({ message, call }) => [message.method, call === listening]),
     [
       ['notifications/subscriptions/acknowledged', true],
       ['notifications/tools/list_changed', true],
@@ -137,10 +137,10 @@ test('what comes for a request before its answer is told on its exchange', (t) =
 test('a request without metadata is refused, and the server hears nothing', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
-  const exchange = client.send(1, 'tools/list', {});
+  const call = client.send(1, 'tools/list', {});
   const [refusal] = client.told();
   t.is(refusal?.message.error?.code, -32602);
-  t.is(refusal?.exchange, exchange);
+  t.is(refusal?.call, call);
   t.is(bridge.dialer.dialled.length, 0);
 });
 
@@ -211,7 +211,7 @@ test('capabilities that are far too large are refused before they are read', (t)
   const link = dialCall(bridge.modern, listener, { principal: 'ada', metadata, headers: undefined });
   link.send(
     clientFrame({ id: 1, method: 'server/discover' }),
-    new Exchange(1, 'server/discover', new FakeLane(), undefined, 0),
+    new Call(1, 'server/discover', new FakeLane(), undefined, 0),
   );
   link.send(clientFrame({ method: 'acme/seen' }));
   t.like(messagesOf(listener.received), [{ id: 1, error: { data: { bridge: { reason: 'ERR_WIRE_MESSAGE' } } } }]);
@@ -221,7 +221,7 @@ test('capabilities that are far too large are refused before they are read', (t)
 test('only so many requests of one client are open; an answer allows another', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
-  for (let id = 0; id < MAX_OPEN_EXCHANGES; id += 1) client.ask(id, 'tools/list');
+  for (let id = 0; id < MAX_OPEN_CALLS; id += 1) client.ask(id, 'tools/list');
   const [first] = bridge.heard();
   client.ask(5000, 'tools/list');
   t.like(client.told()[0]?.message.error, { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } });

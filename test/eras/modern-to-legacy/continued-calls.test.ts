@@ -56,7 +56,7 @@ class Replica extends ModernBridge {
     return session;
   }
 
-  /** The request that was sent last, and the exchange of its stream. */
+  /** The request that was sent last, and the call of its stream. */
   sentLast(): Dialled['link']['sent'][number] {
     const sent = this.dialer.latest.link.sent.at(-1);
     if (sent === undefined) throw new Error('nothing was sent');
@@ -74,9 +74,9 @@ interface Waiting {
 /** The server asks something in the call that it was sent last, and has said after which event that goes on. Returns its id. */
 function askResumably(owner: Replica): JsonRpcId | undefined {
   const session = owner.openSession();
-  const { frame, exchange } = owner.sentLast();
+  const { frame, call } = owner.sentLast();
   owner.heard();
-  owner.saysOn(exchange, { id: 'q', ...ASK });
+  owner.saysOn(call, { id: 'q', ...ASK });
   session.positions.moved(frame, 'event 1');
   owner.collect();
   return frame.id;
@@ -134,8 +134,8 @@ test('a call goes on at another bridge: it is not sent again, and the server get
 test('what the server asks next is asked there as well, and a third bridge can go on with that', async (t) => {
   const { heir, state, callId } = await wait();
   const retried = await retry(heir, state);
-  const { frame, exchange } = heir.dialer.latest.link.sent[0] ?? heir.sentLast();
-  heir.saysOn(exchange, { id: 'r', ...ASK });
+  const { frame, call } = heir.dialer.latest.link.sent[0] ?? heir.sentLast();
+  heir.saysOn(call, { id: 'r', ...ASK });
   heir.dialer.latest.session?.positions.moved(frame, 'event 2');
   heir.collect();
   await turn();
@@ -152,8 +152,8 @@ test('what the server asks next is asked there as well, and a third bridge can g
 test('progress of the call reaches the request that follows it, what is about others does not', async (t) => {
   const { heir, state, callId } = await wait();
   const retried = await retry(heir, state, {}, { progressToken: 'mine' });
-  const { exchange } = heir.dialer.latest.link.sent[0] ?? heir.sentLast();
-  heir.saysOn(exchange, { method: 'notifications/progress', params: { progressToken: callId, progress: 1 } });
+  const { call } = heir.dialer.latest.link.sent[0] ?? heir.sentLast();
+  heir.saysOn(call, { method: 'notifications/progress', params: { progressToken: callId, progress: 1 } });
   heir.saysOn(undefined, { method: 'notifications/tools/list_changed' });
   t.deepEqual(
     retried.told().map(({ params }) => params),
@@ -280,7 +280,7 @@ test('a call whose server has not said how to go on with it is lost with its bri
   const [owner, heir] = [Replica.create(store), Replica.create(store)];
   const call = owner.call({ arguments: { secret: 'x' } });
   owner.openSession();
-  owner.saysOn(owner.sentLast().exchange, { id: 'q', ...ASK });
+  owner.saysOn(owner.sentLast().call, { id: 'q', ...ASK });
   owner.collect();
   const { result } = call.answer();
   t.is(reasonOf((await retry(heir, result.requestState)).answer()), 'state_lost');

@@ -1,7 +1,7 @@
 import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { readRequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
-import { Exchange } from '../../../src/relay/exchange.ts';
+import { Call } from '../../../src/relay/call.ts';
 import type { CallDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
@@ -86,12 +86,9 @@ export class ModernBridge {
   }
 
   #greet({ link, listener }: Dialled): void {
-    link.onSend = ({ frame, exchange }) => {
+    link.onSend = ({ frame, call }) => {
       if (frame.method === 'initialize' && this.greeting !== undefined) {
-        listener.fromServer(
-          serverFrame({ id: frame.id, result: this.greeting }),
-          this.#namesCalls ? exchange : undefined,
-        );
+        listener.fromServer(serverFrame({ id: frame.id, result: this.greeting }), this.#namesCalls ? call : undefined);
       }
     };
   }
@@ -119,8 +116,8 @@ export class ModernBridge {
   }
 
   /** Says something on the stream of a request, as only HTTP can. */
-  saysOn(exchange: Exchange | undefined, message: object): void {
-    this.dialer.latest.listener.fromServer(serverFrame(message), exchange);
+  saysOn(call: Call | undefined, message: object): void {
+    this.dialer.latest.listener.fromServer(serverFrame(message), call);
   }
 
   exits(session = this.dialer.dialled.length - 1): void {
@@ -161,7 +158,7 @@ export interface ModernConnection {
 
 export class ModernRequest {
   readonly listener: FakeServerListener;
-  readonly exchange: Exchange;
+  readonly call: Call;
   readonly #link: UpstreamLink;
 
   constructor(modern: CallDialer, method: string, params: object | string, options: AskOptions) {
@@ -183,18 +180,16 @@ export class ModernRequest {
     );
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
-    this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
+    this.call = new Call(id, method, new FakeLane(), progressToken, 0);
     this.listener = connection?.listener ?? new FakeServerListener();
     this.#link = connection?.link ?? dialCall(modern, this.listener, { principal, metadata, headers: undefined });
-    this.#link.send(frame, this.exchange);
+    this.#link.send(frame, this.call);
   }
 
   /** What the client was told since the last look. */
   told(): readonly Message[] {
     const { received } = this.listener;
-    const [own, others] = [true, false].map((isOwn) =>
-      received.filter(({ exchange }) => (exchange === this.exchange) === isOwn),
-    );
+    const [own, others] = [true, false].map((isOwn) => received.filter(({ call }) => (call === this.call) === isOwn));
     received.splice(0, received.length, ...(others ?? []));
     return messagesOf(own ?? []) as Message[];
   }
@@ -212,6 +207,6 @@ export class ModernRequest {
   }
 
   cancels(): void {
-    this.#link.send(notificationFrame('notifications/cancelled', { requestId: this.exchange.id }), this.exchange);
+    this.#link.send(notificationFrame('notifications/cancelled', { requestId: this.call.id }), this.call);
   }
 }

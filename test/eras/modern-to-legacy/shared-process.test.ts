@@ -81,5 +81,5 @@ test('the late answer to a cancelled call is none to a call that its client has 
   client.call(1);
   bridge.says({ id, result: { of: 'the first' } });
   t.deepEqual(client.heard(), []);
-  t.is(client.relay.openExchanges, 1);
+  t.is(client.relay.openCalls, 1);
 });

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { Exchange } from '../../../src/relay/exchange.ts';
+import type { Call } from '../../../src/relay/call.ts';
 import { ALL, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
-/** The exchange under which the server's transport knows the call sent last. */
-function sentLast(bridge: ModernBridge): Exchange | undefined {
-  return bridge.dialer.latest.link.sent.at(-1)?.exchange;
+/** The call sent last, as the server's transport knows it. */
+function sentLast(bridge: ModernBridge): Call | undefined {
+  return bridge.dialer.latest.link.sent.at(-1)?.call;
 }
 
 test('a question on the stream of a call is of that call, whatever was sent since', (t) => {

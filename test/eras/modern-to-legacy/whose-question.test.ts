@@ -62,7 +62,7 @@ test('calls share a session until the server asks on a stream that is no call’
   const bridge = new ModernBridge({ attribution: 'stream' });
   const shared = [bridge.call(), bridge.call()];
   const [first] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
-  bridge.saysOn(first?.exchange, { id: 'q', ...ASK });
+  bridge.saysOn(first?.call, { id: 'q', ...ASK });
   bridge.call();
   t.is(bridge.dialer.dialled.length, 1);
   for (const { id, method } of bridge.heard())
@@ -82,7 +82,7 @@ test('the stream that a question comes on is believed only where the transport k
   const [first, second] = [bridge.call(), bridge.call()];
   const [sent] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
   bridge.heard();
-  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  bridge.saysOn(sent?.call, { id: 'q', ...ASK });
   bridge.clock.advance(UNCLEAR_HOLD_MS);
   t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
   t.deepEqual([...first.told(), ...second.told()], []);
@@ -96,7 +96,7 @@ test('a question on the stream of a call that is over is asked of nobody', (t) =
   const other = bridge.call();
   bridge.heard();
   bridge.says({ id, result: { content: [] } });
-  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  bridge.saysOn(sent?.call, { id: 'q', ...ASK });
   t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
   bridge.collect();
   t.deepEqual(other.told(), []);
@@ -179,7 +179,7 @@ test('a server that names the call it asks in keeps its session, whatever was ab
   const bridge = new ModernBridge({ attribution: 'stream' });
   const call = bridge.call();
   const sent = bridge.dialer.latest.link.sent.at(-1);
-  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  bridge.saysOn(sent?.call, { id: 'q', ...ASK });
   bridge.collect();
   t.is(call.answer().result.resultType, 'input_required');
   bridge.call().leaves();

@@ -117,7 +117,7 @@ class Conversation {
     const { peer } = this.session;
     const before = peer.released.length;
     this.session.says(message);
-    for (const exchange of peer.released.slice(before)) add(this.#over, exchange.id);
+    for (const call of peer.released.slice(before)) add(this.#over, call.id);
   }
 
   server(next: Step): void {
@@ -194,7 +194,7 @@ class Conversation {
     for (const [id, asked] of this.#asked) {
       insist(this.#over.get(id) === asked, () => `${JSON.stringify(id)}: asked ${asked}, over ${this.#over.get(id)}`);
     }
-    insist(this.session.relay.openExchanges === 0, () => 'calls stay open');
+    insist(this.session.relay.openCalls === 0, () => 'calls stay open');
   }
 }
 

@@ -204,7 +204,7 @@ class World {
 
   #answered(one: Asked, frame: Frame): void {
     insist(one.state === 'open', () => `answered although ${one.state}: ${frame.bytes}`);
-    insist(frame.id === one.request.exchange.id, () => `under a wrong id: ${frame.bytes}`);
+    insist(frame.id === one.request.call.id, () => `under a wrong id: ${frame.bytes}`);
     one.state = 'answered';
     const { result } = frame.json() as { result?: Result };
     if (result === undefined) return;

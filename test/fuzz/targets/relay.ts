@@ -3,7 +3,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { findCancelledId } from '../../../src/mcp/classify/correlators.ts';
 import { CANCELLED } from '../../../src/mcp/vocabulary/methods.ts';
 import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
-import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange.ts';
+import { MAX_OPEN_CALLS } from '../../../src/relay/call.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { modernPair, type RelayPair, readyPair } from '../../relay/relay-pair.ts';
 import { FakeLane } from '../../support/fake-peers.ts';
@@ -73,7 +73,7 @@ class Account {
     if (frame.kind === 'request') add(this.#asked, frame.id);
     const released = this.pair.peer.released.length;
     this.pair.relay.fromClient(frame, new FakeLane());
-    for (const exchange of this.pair.peer.released.slice(released)) add(this.#withdrawn, exchange.id);
+    for (const call of this.pair.peer.released.slice(released)) add(this.#withdrawn, call.id);
   }
 
   serverSays(text: object): void {
@@ -113,12 +113,12 @@ class Account {
       const asked = this.#questions.get(id) ?? 0;
       insist(count <= asked, () => `the server asked ${JSON.stringify(id)} ${asked} times, and got ${count} answers`);
     }
-    const { openExchanges } = this.pair.relay;
-    insist(openExchanges <= MAX_OPEN_EXCHANGES, () => `${openExchanges} open`);
-    const { observer, exchanges } = this.pair;
+    const { openCalls } = this.pair.relay;
+    insist(openCalls <= MAX_OPEN_CALLS, () => `${openCalls} open`);
+    const { observer, calls } = this.pair;
     const seenOpen = observer.calls.filter(({ endings }) => endings.length === 0).length;
-    insist(seenOpen === openExchanges, () => `${openExchanges} open, ${seenOpen} seen to be open`);
-    insist(exchanges.size === openExchanges, () => `${openExchanges} open, ${exchanges.size} counted`);
+    insist(seenOpen === openCalls, () => `${openCalls} open, ${seenOpen} seen to be open`);
+    insist(calls.size === openCalls, () => `${openCalls} open, ${calls.size} counted`);
     for (const { endings } of observer.calls) insist(endings.length <= 1, () => `seen to end ${endings.length} times`);
   }
 
@@ -130,7 +130,7 @@ class Account {
       insist(over === asked, () => `${JSON.stringify(id)}: asked ${asked} times, over ${over} times`);
     }
     const { relay, peer, link, ends, clock } = this.pair;
-    insist(relay.openExchanges === 0, () => `${relay.openExchanges} calls stay open`);
+    insist(relay.openCalls === 0, () => `${relay.openCalls} calls stay open`);
     insist(ends.length === 1, () => `ended ${ends.length} times`);
     insist(peer.closedWith.length > 0 && link.closedWith.length > 0, () => 'an end was not let go');
     insist(clock.pendingTimers === 0, () => `${clock.pendingTimers} timers`);

@@ -68,7 +68,7 @@ interface Member {
   readonly peer: FakePeer;
   says(message: string | object): Frame;
   leaves(): void;
-  readonly relay: { readonly openExchanges: number; readonly isClosed: boolean };
+  readonly relay: { readonly openCalls: number; readonly isClosed: boolean };
 }
 
 /** What both shared servers have in common, as far as this needs it. */
@@ -139,7 +139,7 @@ class Crowd {
     const member = this.#members[index] as Member;
     const before = member.peer.released.length;
     member.says(message);
-    for (const exchange of member.peer.released.slice(before)) add(this.#over, index, exchange.id);
+    for (const call of member.peer.released.slice(before)) add(this.#over, index, call.id);
   }
 
   #server(next: Step): void {
@@ -197,7 +197,7 @@ class Crowd {
   finish(): void {
     for (const index of this.#members.keys()) this.#leaves(index);
     for (const { relay } of this.#members) {
-      insist(relay.isClosed && relay.openExchanges === 0, () => 'a client is gone and its calls are not');
+      insist(relay.isClosed && relay.openCalls === 0, () => 'a client is gone and its calls are not');
     }
     for (const [who, asked] of this.#asked) {
       const over = this.#over.get(who) ?? 0;

@@ -7,7 +7,7 @@ import type { InspectedServer, Inspection } from '../../../src/observe/inspectio
 import { createMetrics, type Metrics } from '../../../src/observe/metrics/metrics.ts';
 import { metricsRoute } from '../../../src/observe/metrics/metrics-route.ts';
 import { CHARACTERS_PER_TURN } from '../../../src/observe/metrics/metrics-text.ts';
-import { ORIGIN } from '../../support/exchanges.ts';
+import { ORIGIN } from '../../support/calls.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { client, MODERN, runCall, SERVER_2025, SERVER_2026 } from '../../support/observed.ts';
 import { Scrape } from '../../support/scrape.ts';

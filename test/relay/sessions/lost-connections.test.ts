@@ -47,7 +47,7 @@ test('a lost connection fails the calls in flight and withdraws the questions of
   dialer.latest.listener.fromServer(requestFrame(7, 'elicitation/create'));
   session.peer.take();
   dialer.latest.listener.serverClosed(LOST);
-  t.is(session.received[0]?.exchange?.lane, lane);
+  t.is(session.received[0]?.call?.lane, lane);
   t.like(messagesOf(session.received), [
     { id: 1, error: { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_CLOSED' } } } },
     { method: 'notifications/cancelled', params: { requestId: 7 } },
@@ -78,9 +78,9 @@ test('after a pause a new connection gets the handshake, the log level and the s
     { id: 'id-2', method: 'logging/setLevel', params: { level: 'debug' } },
     { id: 'id-3', method: 'resources/subscribe', params: { uri: 'a:/1' } },
   ]);
-  // Translators know requests by their exchanges.
+  // Translators know requests by their calls.
   t.deepEqual(
-    restored.map(({ exchange }) => exchange?.id),
+    restored.map(({ call }) => call?.id),
     [undefined, 'id-2', 'id-3'],
   );
   for (const id of ['id-2', 'id-3']) dialer.latest.listener.fromServer(resultFrame(id, {}));
@@ -178,7 +178,7 @@ test('a call during the loss starts the attempt at once, waits for it and goes o
     { id: 5, method: 'tools/list' },
   ]);
   dialer.latest.listener.fromServer(resultFrame(5, { tools: [] }));
-  t.is(session.received.at(-1)?.exchange?.lane, lane);
+  t.is(session.received.at(-1)?.call?.lane, lane);
 });
 
 test('a call withdrawn while it waits does not go out', (t) => {

@@ -1,7 +1,7 @@
 /** A registry of sessions between clients and servers that only keep what they get. */
 import { BridgeError } from '../../../src/errors.ts';
+import type { Calls } from '../../../src/relay/calls.ts';
 import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
-import type { Exchanges } from '../../../src/relay/exchanges.ts';
 import type { ClientListener } from '../../../src/relay/ports.ts';
 import type { Session } from '../../../src/relay/sessions/session-entry.ts';
 import {
@@ -9,7 +9,7 @@ import {
   SessionRegistry,
   type SessionRegistryOptions,
 } from '../../../src/relay/sessions/session-registry.ts';
-import { createExchanges, type ExchangesParts } from '../../support/exchanges.ts';
+import { type CallsParts, createCalls } from '../../support/calls.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 
@@ -28,8 +28,8 @@ export interface Opened extends Session {
   readonly server: FakeDialer['dialled'][number];
 }
 
-export interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'exchanges'>> {
-  readonly exchanges?: ExchangesParts;
+export interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'calls'>> {
+  readonly calls?: CallsParts;
 }
 
 export class Registry {
@@ -37,16 +37,16 @@ export class Registry {
   readonly deps = createFakeDeps();
   readonly sessions: SessionRegistry;
 
-  readonly exchanges: Exchanges;
+  readonly calls: Calls;
 
-  constructor({ exchanges, ...options }: RegistryOptions = {}) {
-    this.exchanges = createExchanges(this.deps.clock, exchanges);
+  constructor({ calls, ...options }: RegistryOptions = {}) {
+    this.calls = createCalls(this.deps.clock, calls);
     this.sessions = new SessionRegistry({
       dialers: forEveryCaller(this.dialer),
       deps: this.deps,
       maxSessions: 10,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,
-      exchanges: this.exchanges,
+      calls: this.calls,
       requestTimeoutMs: 0,
       ...options,
     });

@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import { servedRevision } from '../../../src/mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../../src/relay/exchange.ts';
+import type { Lane } from '../../../src/relay/call.ts';
 import type { RestorePolicy } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SessionRestorer } from '../../../src/relay/sessions/session-restorer.ts';
@@ -8,7 +8,7 @@ import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
-import { createExchanges, ORIGIN } from '../../support/exchanges.ts';
+import { createCalls, ORIGIN } from '../../support/calls.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer, type Sent } from '../../support/fake-peers.ts';
 
 export const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true }, resources: {} } };
@@ -34,7 +34,7 @@ export class RestorableSession {
     this.deps = { ...createFakeDeps(), log };
     this.relay = new Relay({
       log,
-      exchanges: createExchanges(this.deps.clock),
+      calls: createCalls(this.deps.clock),
       origin: ORIGIN,
       era: 'legacy',
       requestTimeoutMs: 0,

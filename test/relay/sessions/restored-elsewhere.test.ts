@@ -35,8 +35,8 @@ function accept({ latest }: FakeDialer, offer: object = SERVER): void {
 
 function answerAll({ latest }: FakeDialer): readonly unknown[] {
   const sent = latest.link.take();
-  for (const { frame, exchange } of sent) {
-    if (frame.kind === 'request') latest.listener.fromServer(resultFrame(frame.id as JsonRpcId, {}), exchange);
+  for (const { frame, call } of sent) {
+    if (frame.kind === 'request') latest.listener.fromServer(resultFrame(frame.id as JsonRpcId, {}), call);
   }
   return messagesOf(sent);
 }
@@ -82,7 +82,7 @@ test('a session from elsewhere begins with its handshake, level and subscription
     { method: 'notifications/resources/updated', params: { uri: 'a:/1' } },
     { id: 7, result: {} },
   ]);
-  t.is(session.received.at(-1)?.exchange?.lane, lane);
+  t.is(session.received.at(-1)?.call?.lane, lane);
 });
 
 test('it begins by itself where no request comes', async (t) => {
@@ -100,7 +100,7 @@ test('where the server wants to see headers of its client, it begins with a requ
   t.is(dialer.dialled.length, 0);
   const headers = { 'x-api-key': 'of-alice' };
   session.call(7, 'tools/call', {}, headers);
-  t.deepEqual(dialer.latest.link.sent[0]?.exchange?.lane.headers, headers);
+  t.deepEqual(dialer.latest.link.sent[0]?.call?.lane.headers, headers);
 });
 
 test('a server that cannot be reached fails the calls that wait, not the session', async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../../src/errors.ts';
-import { FakeObserver } from '../../support/exchanges.ts';
+import { FakeObserver } from '../../support/calls.ts';
 import { createFakeDeps, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import {
@@ -302,7 +302,7 @@ test('there is capacity as long as a slot is free, whoever is connected', (t) =>
 
 test('an observer is told whose session was opened or refused, and where', (t) => {
   const observer = new FakeObserver();
-  const registry = new Registry({ maxSessions: 1, exchanges: { observer } });
+  const registry = new Registry({ maxSessions: 1, calls: { observer } });
   const origin = { transport: 'streamable-http', principal: 'alice', server: 'a server' } as const;
   const session = registry.open();
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
@@ -435,8 +435,8 @@ test('one caller may have so many sessions and no more, which leaves some for ot
 });
 
 test('the sessions of all clients share the calls that may be open, and give them back', (t) => {
-  const registry = new Registry({ exchanges: { maxOpen: 3 } });
-  const { exchanges } = registry;
+  const registry = new Registry({ calls: { maxOpen: 3 } });
+  const { calls } = registry;
   const [one, other] = [registry.open(), registry.open()];
   for (const id of [1, 2]) call(one, id);
   call(other, 1);
@@ -444,16 +444,16 @@ test('the sessions of all clients share the calls that may be open, and give the
   const refusal = { id: 2, error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } };
   t.like(other.peer.sent.at(-1)?.frame.json(), refusal);
   one.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
-  t.is(exchanges.size, 2);
+  t.is(calls.size, 2);
   call(other, 3);
-  t.is(exchanges.size, 3);
+  t.is(calls.size, 3);
   one.relay.close(REASON);
   other.relay.close(REASON);
-  t.is(exchanges.size, 0, 'what ends with its session is given back once');
+  t.is(calls.size, 0, 'what ends with its session is given back once');
 });
 
 test('the sessions of all clients share the bytes of large requests, and give them back', (t) => {
-  const registry = new Registry({ exchanges: { maxOpen: 10, maxBytes: 20_000 } });
+  const registry = new Registry({ calls: { maxOpen: 10, maxBytes: 20_000 } });
   const [one, other] = [registry.open(), registry.open()];
   const large = { text: 'x'.repeat(20_000) };
   call(one, 1, large);
@@ -466,7 +466,7 @@ test('the sessions of all clients share the bytes of large requests, and give th
 });
 
 test('initialize takes no place of a call that others may need, nor needs one', (t) => {
-  const registry = new Registry({ exchanges: { maxOpen: 1 } });
+  const registry = new Registry({ calls: { maxOpen: 1 } });
   call(registry.open(), 1);
   const next = registry.open();
   next.relay.fromClient(clientFrame({ id: 0, method: 'initialize', params: {} }), new FakeLane());

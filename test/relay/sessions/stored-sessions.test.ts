@@ -6,7 +6,7 @@ import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { ReplayLog, SessionStorage } from '../../../src/relay/sessions/session-storage.ts';
 import type { WiderRefusal } from '../../../src/relay/shared-state.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
-import { FakeObserver } from '../../support/exchanges.ts';
+import { FakeObserver } from '../../support/calls.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import {
@@ -310,7 +310,7 @@ test('a second handshake that the server refuses does not end a session that goe
 
 test('an observer is told whose session goes on', (t) => {
   const observer = new FakeObserver();
-  const registry = new Registry({ exchanges: { observer } });
+  const registry = new Registry({ calls: { observer } });
   const { relay } = registry.sessions.restore(
     { id: 'theirs', state: elsewhere(), client: ALICE },
     () => new FakePeer(),

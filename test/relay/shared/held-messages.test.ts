@@ -14,9 +14,9 @@ test('holds so many bytes and no more, and is free again when they were taken or
   const createClient = (): ModernClient => new ModernClient(new FakeServerListener());
   const [one, other] = [createClient(), createClient()];
   const fill = (): void => {
-    for (const client of [one, one, other]) held.add({ sender: client, frame: HUGE, exchange: undefined });
+    for (const client of [one, one, other]) held.add({ sender: client, frame: HUGE, call: undefined });
     t.false(held.isFull);
-    held.add({ sender: other, frame: HUGE, exchange: undefined });
+    held.add({ sender: other, frame: HUGE, call: undefined });
     t.true(held.isFull);
   };
   fill();

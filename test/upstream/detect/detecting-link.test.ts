@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Exchange } from '../../../src/relay/exchange.ts';
+import { Call } from '../../../src/relay/call.ts';
 import { DetectingLink, type FindLink, MAX_HELD, MAX_HELD_BYTES } from '../../../src/upstream/detect/detecting-link.ts';
 import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
 import { FakeLane, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
@@ -11,10 +11,10 @@ const createLink = (listener: FakeServerListener, findLink: FindLink = () => new
 test('answers a request before initialize with an error: nothing would ever come of it', (t) => {
   const listener = new FakeServerListener();
   const link = createLink(listener);
-  const exchange = new Exchange(7, 'tools/list', new FakeLane(), undefined, 0);
+  const call = new Call(7, 'tools/list', new FakeLane(), undefined, 0);
   link.send(notificationFrame('notifications/initialized'));
-  link.send(requestFrame(7, 'tools/list', {}), exchange);
-  t.is(listener.received[0]?.exchange, exchange);
+  link.send(requestFrame(7, 'tools/list', {}), call);
+  t.is(listener.received[0]?.call, call);
   t.like(messagesOf(listener.received), [
     { id: 7, error: { code: -32000, data: { bridge: { reason: 'ERR_SESSION_MISSING' } } } },
   ]);
@@ -24,8 +24,8 @@ test('answers a request before initialize with an error: nothing would ever come
 test('holds requests that come while the server is being found', (t) => {
   const listener = new FakeServerListener();
   const link = createLink(listener);
-  link.send(requestFrame(0, 'initialize', {}), new Exchange(0, 'initialize', new FakeLane(), undefined, 0));
-  link.send(requestFrame(1, 'tools/list', {}), new Exchange(1, 'tools/list', new FakeLane(), undefined, 0));
+  link.send(requestFrame(0, 'initialize', {}), new Call(0, 'initialize', new FakeLane(), undefined, 0));
+  link.send(requestFrame(1, 'tools/list', {}), new Call(1, 'tools/list', new FakeLane(), undefined, 0));
   t.deepEqual(listener.received, []);
 });
 
@@ -51,9 +51,9 @@ test('a client is to wait when it has sent so many messages, or so many bytes', 
 
 test('a call that is withdrawn while it waits gives back the bytes of its request', (t) => {
   const link = createUndecided();
-  const exchange = new Exchange(1, 'x', new FakeLane(), undefined, 0);
+  const call = new Call(1, 'x', new FakeLane(), undefined, 0);
   const most = (id: number) => clientFrame({ id, method: 'x', params: { text: 'x'.repeat(MAX_HELD_BYTES - 200) } });
-  t.true(link.send(most(1), exchange));
-  t.true(link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), exchange));
+  t.true(link.send(most(1), call));
+  t.true(link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), call));
   t.true(link.send(most(2)));
 });

@@ -21,7 +21,7 @@ function prober() {
 
 function trial() {
   const opened = prober();
-  return { ...opened, answer: opened.prober.try({ frame: INITIALIZE, exchange: undefined }) };
+  return { ...opened, answer: opened.prober.try({ frame: INITIALIZE, call: undefined }) };
 }
 
 test('what the server says up to its answer is said again to the client, in order, and all that follows', async (t) => {

@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../../src/errors.ts';
-import type { Exchange } from '../../../src/relay/exchange.ts';
+import type { Call } from '../../../src/relay/call.ts';
 import type { Readiness, ServerProcess } from '../../../src/relay/ports.ts';
 import { Connection, type Connector } from '../../../src/upstream/connection.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
@@ -28,9 +28,9 @@ class RecordedConnection extends Connection implements Recording {
     return this.#connection.process;
   }
 
-  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
+  protected override write(frame: Frame, call: Call | undefined): boolean {
     this.sent.push(frame.method ?? frame.kind);
-    return this.#connection.send(frame, exchange);
+    return this.#connection.send(frame, call);
   }
 
   protected override pauseSource(): void {
@@ -46,9 +46,9 @@ class RecordedConnection extends Connection implements Recording {
     this.#connection.close(reason);
   }
 
-  override fromServer(frame: Frame, exchange?: Exchange): void {
+  override fromServer(frame: Frame, call?: Call): void {
     this.received.push(frame);
-    super.fromServer(frame, exchange);
+    super.fromServer(frame, call);
   }
 }
 

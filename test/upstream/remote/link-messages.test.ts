@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Exchange } from '../../../src/relay/exchange.ts';
+import { Call } from '../../../src/relay/call.ts';
 import { IdWarnings, LinkRequests } from '../../../src/upstream/answer-ids.ts';
 import { Delivery, MAX_WAITING_MESSAGES, Outbox, Outgoing } from '../../../src/upstream/remote/link-messages.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -154,32 +154,32 @@ const ANSWER = serverFrame({ id: 1, result: {} });
 
 function asked() {
   const listener = new FakeServerListener();
-  const exchange = new Exchange(1, 'tools/call', { isOpen: true }, undefined, 0);
+  const call = new Call(1, 'tools/call', { isOpen: true }, undefined, 0);
   const { log } = collectLog();
   const requests = new LinkRequests({ warnings: new IdWarnings('server', log), log, send: () => {} });
-  return { listener, exchange, delivery: new Delivery(listener, requests) };
+  return { listener, call, delivery: new Delivery(listener, requests) };
 }
 
 test('the answer to an open call is its own', (t) => {
-  const { listener, exchange, delivery } = asked();
-  delivery.message(ANSWER, exchange);
+  const { listener, call, delivery } = asked();
+  delivery.message(ANSWER, call);
   t.is(listener.received.length, 1);
   t.is(listener.received[0]?.frame, ANSWER);
-  t.is(listener.received[0]?.exchange, exchange);
+  t.is(listener.received[0]?.call, call);
 });
 
 test('the answer to a call that was withdrawn, or answered before, goes nowhere', (t) => {
-  for (const over of [(exchange: Exchange) => exchange.cancel('client'), (exchange: Exchange) => exchange.settle()]) {
-    const { listener, exchange, delivery } = asked();
-    over(exchange);
-    delivery.message(ANSWER, exchange);
+  for (const over of [(call: Call) => call.cancel('client'), (call: Call) => call.settle()]) {
+    const { listener, call, delivery } = asked();
+    over(call);
+    delivery.message(ANSWER, call);
     t.is(listener.received.length, 0);
   }
 });
 
 test('after its end nothing is told', (t) => {
-  const { listener, exchange, delivery } = asked();
+  const { listener, call, delivery } = asked();
   delivery.close();
-  delivery.message(ANSWER, exchange);
+  delivery.message(ANSWER, call);
   t.is(listener.received.length, 0);
 });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { Exchange } from '../../../src/relay/exchange.ts';
+import { Call } from '../../../src/relay/call.ts';
 import { asSessionDialer } from '../../../src/upstream/connection.ts';
 import { pingWhenSilent } from '../../../src/upstream/resilience/life-check.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
@@ -34,7 +34,7 @@ test('pings a silent server and keeps the answer to itself', (t) => {
   deps.clock.advance(1000);
   const [ping] = server.link.take();
   t.is(ping?.frame.method, 'ping');
-  server.listener.fromServer(resultFrame(ping?.frame.id ?? '', {}), ping?.exchange);
+  server.listener.fromServer(resultFrame(ping?.frame.id ?? '', {}), ping?.call);
   t.deepEqual(listener.received, []);
 });
 
@@ -78,10 +78,10 @@ type Ready = ReturnType<typeof ready>;
 
 /** A call that its client gives up after so long. */
 function callInVain({ deps, link }: Ready, id: number, waitedMs: number): void {
-  const exchange = new Exchange(id, 'tools/call', { isOpen: true }, undefined, deps.clock.now());
-  link.send(requestFrame(id, 'tools/call'), exchange);
+  const call = new Call(id, 'tools/call', { isOpen: true }, undefined, deps.clock.now());
+  link.send(requestFrame(id, 'tools/call'), call);
   deps.clock.advance(waitedMs);
-  link.send(notificationFrame('notifications/cancelled', { requestId: id }), exchange);
+  link.send(notificationFrame('notifications/cancelled', { requestId: id }), call);
 }
 
 test('a server that hangs before it has ever answered a ping is given up once calls waited in vain for as long as one may be silent', (t) => {

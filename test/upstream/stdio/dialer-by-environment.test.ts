@@ -7,7 +7,7 @@ import type { CallerEnvironment } from '../../../src/relay/ports.ts';
 import { DialerByEnvironment, IDLE_DIALER_MS, MAX_DIALERS } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { ENVELOPE, FakeCaller } from '../../relay/call-pair.ts';
 import { ALICE, Registry } from '../../relay/sessions/registry-bench.ts';
-import { createExchanges } from '../../support/exchanges.ts';
+import { createCalls } from '../../support/calls.ts';
 import { createFakeDeps, FakeDialer, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { RecordingServerListener } from '../recording-server-listener.ts';
@@ -92,8 +92,8 @@ const USES: Readonly<Record<string, Use>> = {
     return { leave: () => relay.clientClosed(OVER) };
   },
   'of a modern call': ({ dialer, deps }, environment) => {
-    const exchanges = createExchanges(deps.clock);
-    const modernCalls = new CallRegistry({ dialers: dialer, deps, exchanges, requestTimeoutMs: 0 });
+    const calls = createCalls(deps.clock);
+    const modernCalls = new CallRegistry({ dialers: dialer, deps, calls, requestTimeoutMs: 0 });
     const frame = clientFrame({ id: 1, method: 'tools/call', params: { name: 'x', _meta: ENVELOPE } });
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
-import { Exchange } from '../../../src/relay/exchange.ts';
+import { Call } from '../../../src/relay/call.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import { IdWarnings } from '../../../src/upstream/answer-ids.ts';
 import { CallerHeaders } from '../../../src/upstream/remote/remote-environment.ts';
@@ -38,7 +38,7 @@ function openLink(t: ExecutionContext, url: URL, session: SessionState) {
   };
   t.teardown(close);
   const request = (id: JsonRpcId, method: string, params: object): Promise<Record<string, unknown>> => {
-    link.send(requestFrame(id, method, params), new Exchange(id, method, new FakeLane(), undefined, 0));
+    link.send(requestFrame(id, method, params), new Call(id, method, new FakeLane(), undefined, 0));
     return listener.answerTo(id);
   };
   return {
@@ -161,7 +161,7 @@ test('a call that another bridge has sent is answered from the event on that was
   const posts = (): number => server.asked.filter(({ method }) => method === 'POST').length;
   const before = posts();
   const second = openLink(t, server.url, resumed);
-  second.link.send(request, new Exchange('asking', 'tools/call', new FakeLane(), undefined, 0));
+  second.link.send(request, new Call('asking', 'tools/call', new FakeLane(), undefined, 0));
   const content = { type: 'text', text: 'Ada' };
   second.link.send(resultFrame(asked.id ?? '', { role: 'assistant', model: 'model', content }));
   const { result } = await second.listener.answerTo('asking');

@@ -107,7 +107,7 @@ testBothWays('what comes before the answer belongs to the call; of progress only
       [undefined, undefined],
     ],
   );
-  for (const { exchange, frame } of client.peer.sent) t.is(exchange?.id, 'own id', frame.method);
+  for (const { call, frame } of client.peer.sent) t.is(call?.id, 'own id', frame.method);
 });
 
 testBothWays('progress nobody asked for goes nowhere', async (t) => {

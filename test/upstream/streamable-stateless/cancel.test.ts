@@ -74,7 +74,7 @@ testBothWays('a withdrawal of what is answered, or was never asked, does nothing
   t.deepEqual(server.order, ['tools/list', 'tools/list']);
 });
 
-testBothWays('a translator that asks without an exchange withdraws by id', async (t) => {
+testBothWays('a translator that asks without a call withdraws by id', async (t) => {
   const { act, open, left } = holding(false);
   const { dialer } = await connectScripted(t, { 'prompts/get': act });
   const link = dialer.dial(new FakeServerListener());

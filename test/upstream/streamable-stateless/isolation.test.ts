@@ -14,7 +14,7 @@ const CLIENTS = 3;
 /** All clients use the same few, so everything collides. */
 const ID = fc.constantFrom<string | number>(0, 1, '1', '', 'é');
 
-const call = fc.record({ client: fc.nat({ max: CLIENTS - 1 }), id: ID, token: fc.option(ID), rank: fc.nat() });
+const request = fc.record({ client: fc.nat({ max: CLIENTS - 1 }), id: ID, token: fc.option(ID), rank: fc.nat() });
 
 test('whatever a server says on the answer to one call, each client hears exactly what is its own', async (t) => {
   const held: Held[] = [];
@@ -23,7 +23,7 @@ test('whatever a server says on the answer to one call, each client hears exactl
   });
   await fc.assert(
     fc.asyncProperty(
-      fc.uniqueArray(call, { selector: ({ client, id }) => `${client} ${JSON.stringify(id)}`, maxLength: 12 }),
+      fc.uniqueArray(request, { selector: ({ client, id }) => `${client} ${JSON.stringify(id)}`, maxLength: 12 }),
       async (calls) => {
         const clients = Array.from({ length: CLIENTS }, () => connect());
         for (const { client, id, token } of calls) {
@@ -51,7 +51,7 @@ test('whatever a server says on the answer to one call, each client hears exactl
           const { result } = (await clients[client]?.answer(id)) ?? {};
           if (result?.of !== `${client} ${JSON.stringify(id)}`) throw new Error(`${client} ${id} got ${result?.of}`);
           const progress = clients[client]?.peer.sent.filter(
-            ({ frame, exchange }) => frame.method !== undefined && exchange?.id === id,
+            ({ frame, call }) => frame.method !== undefined && call?.id === id,
           );
           const tokens = progress?.map(
             ({ frame }) => (frame.json() as { params: { progressToken: unknown } }).params.progressToken,

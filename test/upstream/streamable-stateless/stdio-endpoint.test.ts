@@ -12,7 +12,7 @@ import type { Message } from '../../contract/relayed-client.ts';
 import { modern } from '../../downstream/stdio-endpoint.ts';
 import { event, listenScripted, notification, openStream, type Script } from '../../fixtures/http-servers/scripted.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { createExchanges } from '../../support/exchanges.ts';
+import { createCalls } from '../../support/calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialStateless } from '../remote-dialers.ts';
 import { askedFor } from './connect-modern.ts';
@@ -26,7 +26,7 @@ async function openPipe(t: ExecutionContext, script: Script) {
   const limits = {
     maxSessions: 1,
     sessionTimeoutMs: 60_000,
-    exchanges: createExchanges(deps.clock),
+    calls: createCalls(deps.clock),
     requestTimeoutMs: 0,
   };
   const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });

@@ -1,6 +1,6 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { Exchange } from '../../../relay/exchange.ts';
+import type { Call } from '../../../relay/call.ts';
 import type { LinkOwner, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
 import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
@@ -59,7 +59,7 @@ export class LegacySession {
    * The requests for the results of tasks, by the server's ids of the tasks. They are set and removed by whatever makes
    * them.
    */
-  readonly tasks: Map<JsonRpcId, Exchange>;
+  readonly tasks: Map<JsonRpcId, Call>;
   readonly #options: LegacySessionOptions;
   readonly #state: LegacyState;
   readonly #owner: SoleOwner;
@@ -145,7 +145,7 @@ export class LegacySession {
   }
 
   /** Returns what another bridge needs to wait for the answer to this request. */
-  continuationOf({ upstreamId }: Exchange): Continuation | undefined {
+  continuationOf({ upstreamId }: Call): Continuation | undefined {
     const progress = this.#progress;
     const resumable = progress?.calls.find(upstreamId);
     const server = this.initializeResult;

@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../errors.ts';
 import { CANCELLED } from '../../../mcp/vocabulary/methods.ts';
-import { Exchange, type Lane } from '../../../relay/exchange.ts';
+import { Call, type Lane } from '../../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
@@ -27,7 +27,7 @@ const LANE: Lane = { isOpen: true };
  * A request of the user of a session, which counts as one of `method`. `answered` takes the server's answer; it is not
  * called when the server is lost, or once the request was withdrawn or its user has left.
  */
-export class SessionRequest extends Exchange {
+export class SessionRequest extends Call {
   readonly frame: Frame;
   readonly answered: (answer: Frame) => void;
 
@@ -81,8 +81,8 @@ export abstract class SessionUser extends LegacyClient implements ServerListener
 
   /** The server serves; called once, at once if it does already. */
   protected abstract opened(result: InitializeResult): void;
-  /** A request or a notification of the server. `exchange` is given where it is about a request of this user. */
-  protected abstract heard(frame: Frame, exchange: Exchange | undefined): void;
+  /** A request or a notification of the server. `call` is given where it is about a request of this user. */
+  protected abstract heard(frame: Frame, call: Call | undefined): void;
   abstract serverDrained(): void;
   /** There is no session to be had, its server does not serve, or the server is gone with all that was open. */
   protected abstract lost(reason: BridgeError): void;
@@ -170,11 +170,11 @@ export abstract class SessionUser extends LegacyClient implements ServerListener
 
   // ---- from the session
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    if (!frame.isResponse) return this.heard(frame, exchange);
-    if (!(exchange instanceof SessionRequest) || exchange.state.kind !== 'open') return;
-    exchange.settle();
-    exchange.answered(frame);
+  fromServer(frame: Frame, call?: Call): void {
+    if (!frame.isResponse) return this.heard(frame, call);
+    if (!(call instanceof SessionRequest) || call.state.kind !== 'open') return;
+    call.settle();
+    call.answered(frame);
   }
 
   serverFault({ error }: ServerFault): void {

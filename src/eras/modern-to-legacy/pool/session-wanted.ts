@@ -1,8 +1,8 @@
 /** The session of a legacy server that a request needs, and the key by which requests share one. */
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import type { Lane } from '../../../relay/call.ts';
 import { callerOf } from '../../../relay/caller-links.ts';
-import type { Lane } from '../../../relay/exchange.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 
 /** The client that a session of a legacy server is opened for, as the server is told of it. */

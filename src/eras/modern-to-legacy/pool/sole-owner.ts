@@ -9,7 +9,7 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { findRevision } from '../../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange, Lane } from '../../../relay/exchange.ts';
+import type { Call, Lane } from '../../../relay/call.ts';
 import type { UpstreamLink } from '../../../relay/ports.ts';
 import { attributeQuestion } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
@@ -72,7 +72,7 @@ export class SoleOwner implements SharingPolicy {
    * The requests for the results of tasks, by the server's ids of the tasks. They are set and removed by whatever makes
    * them.
    */
-  readonly tasks = new Map<JsonRpcId, Exchange>();
+  readonly tasks = new Map<JsonRpcId, Call>();
   readonly #state: LegacyState;
   readonly #options: SoleOwnerOptions;
   /** The questions that may belong to several calls; made for the first of them. */
@@ -135,7 +135,7 @@ export class SoleOwner implements SharingPolicy {
     if (owner === 'abandoned') return UNCLEAR_CALL;
     if (owner.kind === 'ambiguous') return 'unclear';
     // A call that cannot be answered with a question is as good as none.
-    if (owner.kind === 'nobody' || owner.exchange === undefined || !isInteractive(owner.exchange.method)) {
+    if (owner.kind === 'nobody' || owner.call === undefined || !isInteractive(owner.call.method)) {
       this.#takeOrphan(question, (answer) => void link.send(withId(answer, question.id as JsonRpcId)));
       return undefined;
     }
@@ -143,7 +143,7 @@ export class SoleOwner implements SharingPolicy {
   }
 
   /** The call that is named, or the only one of those up to `lastId` that can be meant. */
-  #callOf(question: Frame, known: Exchange | undefined, lastId: number): Owner | 'abandoned' {
+  #callOf(question: Frame, known: Call | undefined, lastId: number): Owner | 'abandoned' {
     const { pendingCalls, abandoned } = this.#state;
     const taskId = findRelatedTask(question);
     if (taskId !== undefined) {
@@ -154,14 +154,14 @@ export class SoleOwner implements SharingPolicy {
       return pendingCalls.ownerWithId(known.id) ?? NOBODY;
     this.#options.onUnplaced();
     const owner = attributeQuestion({
-      open: pendingCalls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
+      open: pendingCalls.where(({ call: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
       abandoned: abandoned.askers(lastId),
       clientOf: ({ client }) => client.identity,
       askedIn: 'call',
     });
     switch (owner.kind) {
       case 'call':
-        return { kind: 'one', client: owner.candidate.client, exchange: owner.candidate.exchange };
+        return { kind: 'one', client: owner.candidate.client, call: owner.candidate.call };
       case 'several':
         return { kind: 'ambiguous' };
       case 'abandoned':
@@ -236,8 +236,8 @@ export class SoleOwner implements SharingPolicy {
   }
 
   /** The caller is told that the server is gone, which is something else than an error of the server. */
-  callLost({ client, exchange }: PendingCall, error: BridgeError): void {
-    client.listener.serverFault({ error, kind: 'error', id: exchange.id });
+  callLost({ client, call }: PendingCall, error: BridgeError): void {
+    client.listener.serverFault({ error, kind: 'error', id: call.id });
   }
 
   // ---- the child's life

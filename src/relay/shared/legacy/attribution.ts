@@ -1,7 +1,7 @@
 /** Decides which client a request of a legacy server belongs to, where its transport does not name the call. */
 import type { Clock } from '../../../deps.ts';
 import { mayAsk } from '../../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { Call } from '../../call.ts';
 
 /**
  * Calls with the same identity are certainly of one client: a connection that carries one client alone, or a session of
@@ -107,7 +107,7 @@ export class AbandonedCalls {
     return this.#byId.size === 0 && this.#forgotten === undefined;
   }
 
-  add({ id, upstreamId, method }: Pick<Exchange, 'id' | 'upstreamId' | 'method'>, client: ClientIdentity): void {
+  add({ id, upstreamId, method }: Pick<Call, 'id' | 'upstreamId' | 'method'>, client: ClientIdentity): void {
     this.#expire();
     const kept = typeof id === 'number' ? id : undefined;
     this.#byId.set(upstreamId, { client, id: kept, mayAsk: mayAsk(method), sinceMs: this.#clock.now() });

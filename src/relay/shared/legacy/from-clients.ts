@@ -19,9 +19,9 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
-import { Exchange } from '../../exchange.ts';
+import { Call } from '../../call.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { exchangeOf, refuse } from '../shared-client.ts';
+import { callOf, refuse } from '../shared-client.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
@@ -42,37 +42,37 @@ export class FromClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange | undefined): boolean {
+  take(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call | undefined): boolean {
     switch (frame.kind) {
       case 'request':
-        return this.#request(link, client, frame, exchangeOf(frame, exchange));
+        return this.#request(link, client, frame, callOf(frame, call));
       case 'notification':
-        return this.#notification(link, client, frame, exchange);
+        return this.#notification(link, client, frame, call);
       case 'result':
       case 'error':
         return this.#answer(link, client, frame);
     }
   }
 
-  #request(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
-    if (isAmbiguous(frame)) return refuse(client, frame, exchange, UNCLEAR);
-    const { method } = exchange;
+  #request(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call): boolean {
+    if (isAmbiguous(frame)) return refuse(client, frame, call, UNCLEAR);
+    const { method } = call;
     switch (method) {
       case INITIALIZE:
-        return this.#answerInitialize(client, frame, exchange);
+        return this.#answerInitialize(client, frame, call);
       case SET_LEVEL:
-        return this.#setLevel(link, client, frame, exchange);
+        return this.#setLevel(link, client, frame, call);
       case SUBSCRIBE:
-        return this.#subscribe(link, client, frame, exchange);
+        return this.#subscribe(link, client, frame, call);
       case UNSUBSCRIBE:
-        return this.#unsubscribe(link, client, frame, exchange);
+        return this.#unsubscribe(link, client, frame, call);
       case PING:
         // The server's own ping would count as a call of this client, and make others' messages ambiguous.
-        return succeed(client, frame, exchange);
+        return succeed(client, frame, call);
       default:
         return method.startsWith(TASKS_PREFIX) && !this.#policy.passesUnowned
-          ? this.#refuseTasks(client, frame, exchange)
-          : this.#forward(link, client, frame, exchange);
+          ? this.#refuseTasks(client, frame, call)
+          : this.#forward(link, client, frame, call);
     }
   }
 
@@ -80,7 +80,7 @@ export class FromClients {
     link: UpstreamLink,
     client: LegacyClient,
     frame: Frame,
-    exchange: Exchange,
+    call: Call,
     over?: (outcome: CallOutcome) => void,
   ): boolean {
     const { pendingCalls, withdrawn } = this.#state;
@@ -89,17 +89,17 @@ export class FromClients {
     const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
     if (rewritten === undefined || refusal !== undefined) {
       over?.('failed');
-      return refuse(client, frame, exchange, refusal ?? UNCLEAR);
+      return refuse(client, frame, call, refusal ?? UNCLEAR);
     }
     const { progressToken } = rewritten;
-    exchange.upstreamId = upstreamId;
-    const { method, lastActiveMs } = exchange;
+    call.upstreamId = upstreamId;
+    const { method, lastActiveMs } = call;
     const { lane } = this.#policy;
-    const upstream = lane && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
+    const upstream = lane && new Call(upstreamId, method, lane, undefined, lastActiveMs);
     const { bytes } = rewritten.frame;
     pendingCalls.add(upstreamId, {
       client,
-      exchange,
+      call,
       upstream,
       idToken: idToken(frame),
       progressToken,
@@ -110,48 +110,48 @@ export class FromClients {
   }
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
-  #answerInitialize(client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+  #answerInitialize(client: LegacyClient, frame: Frame, call: Call): boolean {
     const offer = this.#state.offer as InitializeResult; // nothing is taken before there is one
     const revision = client.introduce(frame, offer.protocolVersion);
-    answer(client, exchange, resultFrame(idToken(frame), resultForClient(offer, revision)));
+    answer(client, call, resultFrame(idToken(frame), resultForClient(offer, revision)));
     return true;
   }
 
   /** Task ids carry no owner: a client could read and cancel another's. So tasks are neither shown nor served. */
-  #refuseTasks(client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+  #refuseTasks(client: LegacyClient, frame: Frame, call: Call): boolean {
     const message = 'Tasks are not available on a server shared by several clients; use --isolation session.';
     const error = new BridgeError('ERR_SHARED_METHOD', message);
-    answer(client, exchange, errorFrame(idToken(frame), rpcErrorOf(error)));
+    answer(client, call, errorFrame(idToken(frame), rpcErrorOf(error)));
     return true;
   }
 
-  #setLevel(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+  #setLevel(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call): boolean {
     const { levels } = this.#state;
     const level = parseLogLevel(readField(frame, 'level'));
     // An unknown level is for the server to refuse.
-    if (level === undefined) return this.#forward(link, client, frame, exchange);
+    if (level === undefined) return this.#forward(link, client, frame, call);
     const mostVerbose = levels.mostVerbose();
     const previous = levels.get(client);
     levels.set(client, level);
     const wanted = levels.mostVerbose();
     if (wanted === level && wanted !== mostVerbose) {
-      return this.#forward(link, client, frame, exchange, (outcome) => {
+      return this.#forward(link, client, frame, call, (outcome) => {
         if (outcome === 'failed') levels.set(client, previous);
       });
     }
     if (wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
-    return succeed(client, frame, exchange);
+    return succeed(client, frame, call);
   }
 
-  #subscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+  #subscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call): boolean {
     const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
-    if (typeof uri !== 'string') return this.#forward(link, client, frame, exchange);
+    if (typeof uri !== 'string') return this.#forward(link, client, frame, call);
     const isGranted = subscriptions.isGranted(uri);
     // At once: whatever happens until the server has answered finds it there.
-    if (!subscriptions.add(uri, client)) return refuse(client, frame, exchange, TOO_MANY_SUBSCRIBED);
-    if (isGranted) return succeed(client, frame, exchange);
-    return this.#forward(link, client, frame, exchange, (outcome) => {
+    if (!subscriptions.add(uri, client)) return refuse(client, frame, call, TOO_MANY_SUBSCRIBED);
+    if (isGranted) return succeed(client, frame, call);
+    return this.#forward(link, client, frame, call, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
       const isLast = subscriptions.remove(uri, client);
       // The server may have agreed before it heard of the withdrawal.
@@ -159,21 +159,21 @@ export class FromClients {
     });
   }
 
-  #unsubscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+  #unsubscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call): boolean {
     const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
     const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, client);
-    return isOthers ? succeed(client, frame, exchange) : this.#forward(link, client, frame, exchange);
+    return isOthers ? succeed(client, frame, call) : this.#forward(link, client, frame, call);
   }
 
-  #notification(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange | undefined): boolean {
+  #notification(link: UpstreamLink, client: LegacyClient, frame: Frame, call: Call | undefined): boolean {
     switch (frame.method) {
       case INITIALIZED:
         // The server got its own after the one real handshake.
         client.finishHandshake();
         return true;
       case CANCELLED:
-        return exchange === undefined || this.#cancel(link, frame, exchange);
+        return call === undefined || this.#cancel(link, frame, call);
       // Each client has roots of its own; the server asks for them within a call.
       case ROOTS_CHANGED:
       // About a request of the server; its token is the server's, and which client may use it is not recorded.
@@ -184,8 +184,8 @@ export class FromClients {
     }
   }
 
-  #cancel(link: UpstreamLink, frame: Frame, exchange: Exchange): boolean {
-    const { upstreamId } = exchange;
+  #cancel(link: UpstreamLink, frame: Frame, call: Call): boolean {
+    const { upstreamId } = call;
     const pending = this.#state.pendingCalls.take(upstreamId);
     if (pending === undefined) return true;
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
@@ -199,8 +199,8 @@ export class FromClients {
     return hasCapacity;
   }
 
-  #abandon({ exchange, client }: PendingCall): void {
-    this.#state.abandoned.add(exchange, client.identity);
+  #abandon({ call, client }: PendingCall): void {
+    this.#state.abandoned.add(call, client.identity);
     this.#policy.callAbandoned();
   }
 
@@ -246,9 +246,9 @@ export class FromClients {
   #abandonAll(link: UpstreamLink, client: LegacyClient): void {
     const { pendingCalls, withdrawn } = this.#state;
     for (const pending of pendingCalls.takeOf(client)) {
-      const { exchange, upstream, bytes } = pending;
+      const { call, upstream, bytes } = pending;
       withdrawn.add(bytes);
-      const params = { requestId: exchange.upstreamId, reason: 'the client left' };
+      const params = { requestId: call.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
       link.send(notificationFrame(CANCELLED, params), upstream);
       this.#abandon(pending);
@@ -256,13 +256,13 @@ export class FromClients {
   }
 }
 
-function answer(client: LegacyClient, exchange: Exchange, frame: Frame): void {
-  client.listener.fromServer(frame, exchange);
+function answer(client: LegacyClient, call: Call, frame: Frame): void {
+  client.listener.fromServer(frame, call);
 }
 
 /** Answers for the server, which need not be asked; its pipe has capacity. */
-function succeed(client: LegacyClient, request: Frame, exchange: Exchange): true {
-  answer(client, exchange, resultFrame(idToken(request), {}));
+function succeed(client: LegacyClient, request: Frame, call: Call): true {
+  answer(client, call, resultFrame(idToken(request), {}));
   return true;
 }
 

@@ -21,7 +21,7 @@ import { asFields, readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { asNumber, type Frame, type JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { Call } from '../../call.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import { refusalOfId } from '../../questions.ts';
 import type { LegacyClient } from './legacy-client.ts';
@@ -50,7 +50,7 @@ export class FromServer {
     this.#log = log;
   }
 
-  take(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
+  take(link: UpstreamLink, frame: Frame, known: Call | undefined): void {
     if (known !== undefined) this.#state.namesCalls = true;
     switch (frame.kind) {
       case 'result':
@@ -75,9 +75,9 @@ export class FromServer {
     }
     pending.upstream?.settle();
     pending.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
-    const { client, exchange, idToken } = pending;
+    const { client, call, idToken } = pending;
     if (frame.kind === 'error') this.#noteElicitations(frame, client);
-    client.listener.fromServer(client.answered(frame, { method: exchange.method, idToken }), exchange);
+    client.listener.fromServer(client.answered(frame, { method: call.method, idToken }), call);
     this.#policy.callAnswered();
   }
 
@@ -111,7 +111,7 @@ export class FromServer {
 
   // ---- notifications
 
-  #notification(frame: Frame, known: Exchange | undefined): void {
+  #notification(frame: Frame, known: Call | undefined): void {
     const { method } = frame;
     if (isListChanged(method)) return this.#toEveryone(frame);
     switch (method) {
@@ -139,22 +139,21 @@ export class FromServer {
     const token = findProgressOf(frame);
     const pending = this.#state.pendingCalls.get(asNumber(token?.value));
     const rewritten = pending?.progressToken && rewriteProgress(frame, pending.progressToken, token);
-    if (pending !== undefined && rewritten !== undefined)
-      pending.client.listener.fromServer(rewritten, pending.exchange);
+    if (pending !== undefined && rewritten !== undefined) pending.client.listener.fromServer(rewritten, pending.call);
   }
 
-  /** The call that an exchange on the shared link stands for. */
-  #ownerOf(known: Exchange | undefined): SoleOne | undefined {
+  /** Returns the client's call that a call on the shared link stands for. */
+  #ownerOf(known: Call | undefined): SoleOne | undefined {
     return known && this.#state.pendingCalls.ownerWithId(known.id);
   }
 
-  #logMessage(frame: Frame, known: Exchange | undefined): void {
+  #logMessage(frame: Frame, known: Call | undefined): void {
     const level = parseLogLevel(readField(frame, 'level'));
     if (level === undefined) return;
     const { levels } = this.#state;
     const owner = this.#ownerOf(known) ?? this.#policy.logOwner();
     if (owner.kind === 'one') {
-      if (levels.wants(owner.client, level)) owner.client.listener.fromServer(frame, owner.exchange);
+      if (levels.wants(owner.client, level)) owner.client.listener.fromServer(frame, owner.call);
     } else if (owner.kind === 'nobody') {
       // No call is open: this is about the server itself.
       for (const client of this.#state.clients.toArray())
@@ -185,13 +184,13 @@ export class FromServer {
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
-    if (owner.kind === 'one') owner.client.listener.fromServer(frame, owner.exchange);
+    if (owner.kind === 'one') owner.client.listener.fromServer(frame, owner.call);
     else this.#log.debug({ method: frame.method }, 'notification dropped: it names no client');
   }
 
   // ---- requests
 
-  #request(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
+  #request(link: UpstreamLink, frame: Frame, known: Call | undefined): void {
     const serverId = frame.id as JsonRpcId;
     // The one question the bridge can answer for everybody.
     if (frame.method === PING) return void link.send(resultFrame(serverId, {}));
@@ -226,7 +225,7 @@ export class FromServer {
     if (pending === undefined) return fault.kind === undefined ? undefined : this.#answeredLate(fault.id);
     pending.upstream?.settle();
     pending.over?.('failed');
-    pending.client.listener.fromServer(errorFrame(pending.idToken, rpcErrorOf(fault.error)), pending.exchange);
+    pending.client.listener.fromServer(errorFrame(pending.idToken, rpcErrorOf(fault.error)), pending.call);
   }
 }
 

@@ -7,7 +7,7 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
-import { Exchange } from '../../exchange.ts';
+import { Call } from '../../call.ts';
 import type { ServerListener, SessionDialer, UpstreamLink } from '../../ports.ts';
 import {
   type RestorableSession,
@@ -130,8 +130,8 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
         this.#state.own.set(id, answered);
         const { lane } = this.#policy;
         const isSeen = lane !== undefined && method === INITIALIZE;
-        const exchange = isSeen ? new Exchange(id, method, lane, undefined, deps.clock.now()) : undefined;
-        server.link.send(requestFrame(id, method, params), exchange);
+        const call = isSeen ? new Call(id, method, lane, undefined, deps.clock.now()) : undefined;
+        server.link.send(requestFrame(id, method, params), call);
       },
       tell: (method, taken) => {
         server.link.send(notificationFrame(method));

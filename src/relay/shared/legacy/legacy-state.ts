@@ -68,11 +68,11 @@ export class LegacyState {
   }
 
   /** Passes a request of the server on to the client of this call. Returns why it cannot be asked. */
-  ask({ client, exchange }: SoleOne, question: Frame): BridgeError | undefined {
+  ask({ client, call }: SoleOne, question: Frame): BridgeError | undefined {
     const asked = client.asked(question);
     if (asked instanceof BridgeError) return asked;
     const opened = this.questions.open(client, question.id as JsonRpcId);
-    const send = (): void => client.listener.fromServer(withId(asked, opened.id), exchange);
+    const send = (): void => client.listener.fromServer(withId(asked, opened.id), call);
     client.askInTime(() => this.questions.isOpen(opened) && send(), asked.bytes.length);
     return undefined;
   }

@@ -1,17 +1,17 @@
 import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { JsonRpcId } from '../../../wire/frame.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { Call } from '../../call.ts';
 import type { LegacyClient } from './legacy-client.ts';
 
 /** The end of a call: answered with a result, with an error or not at all, or given up by its client. */
 export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
-/** A request on its way through the shared link, and how to turn its answer back into the client's. */
+/** A call on its way through the shared link, and how to turn its answer back into the client's. */
 export interface PendingCall {
   readonly client: LegacyClient;
-  readonly exchange: Exchange;
-  /** The exchange of the request on the shared link, where its transport can tell what belongs to it. */
-  readonly upstream: Exchange | undefined;
+  readonly call: Call;
+  /** The call as it is made on the shared link, where the link's transport can tell what belongs to it. */
+  readonly upstream: Call | undefined;
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
@@ -23,7 +23,7 @@ export interface PendingCall {
 
 /** To whom a message of the server belongs. */
 export type Owner =
-  | { readonly kind: 'one'; readonly client: LegacyClient; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'one'; readonly client: LegacyClient; readonly call: Call | undefined }
   | { readonly kind: 'nobody' }
   | { readonly kind: 'ambiguous' };
 
@@ -49,7 +49,7 @@ export class PendingCalls {
   /** The call of this id as the owner of a message. */
   ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
     const pending = this.get(upstreamId);
-    return pending && { kind: 'one', client: pending.client, exchange: pending.exchange };
+    return pending && { kind: 'one', client: pending.client, call: pending.call };
   }
 
   take(upstreamId: unknown): PendingCall | undefined {
@@ -76,8 +76,8 @@ export class PendingCalls {
     return own;
   }
 
-  #delete({ client, exchange }: PendingCall): void {
-    if (this.#byId.delete(exchange.upstreamId)) client.openCalls -= 1;
+  #delete({ client, call }: PendingCall): void {
+    if (this.#byId.delete(call.upstreamId)) client.openCalls -= 1;
   }
 
   /**
@@ -99,12 +99,12 @@ export class PendingCalls {
   }
 }
 
-/** The latest call's exchange when all of them are one client's. */
+/** Returns the client of all these calls, with the latest of them. */
 function ownerOf(pendingCalls: Iterable<PendingCall>): Owner {
   let latest: PendingCall | undefined;
   for (const pending of pendingCalls) {
     if (latest !== undefined && latest.client !== pending.client) return { kind: 'ambiguous' };
     latest = pending;
   }
-  return latest === undefined ? { kind: 'nobody' } : { kind: 'one', client: latest.client, exchange: latest.exchange };
+  return latest === undefined ? { kind: 'nobody' } : { kind: 'one', client: latest.client, call: latest.call };
 }

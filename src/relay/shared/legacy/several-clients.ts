@@ -6,7 +6,7 @@ import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
-import { Exchange } from '../../exchange.ts';
+import { Call } from '../../call.ts';
 import { ABANDONED_MS, type AbandonedCall, attributeQuestion, type ClientIdentity } from './attribution.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
@@ -50,7 +50,7 @@ export class SeveralClients implements SharingPolicy {
   #asker(): Owner {
     const { pendingCalls, abandoned } = this.#state;
     const nowMs = this.#clock.now();
-    const open = pendingCalls.where((pending) => mayAsk(pending.exchange.method) && !isLost(pending, nowMs));
+    const open = pendingCalls.where((pending) => mayAsk(pending.call.method) && !isLost(pending, nowMs));
     const owner = this.#ownerAmong(open, abandoned.askers());
     return owner.kind === 'nobody' ? this.#orOnlyClient(pendingCalls.owner()) : owner;
   }
@@ -60,7 +60,7 @@ export class SeveralClients implements SharingPolicy {
     const owner = attributeQuestion({ open, abandoned, clientOf, askedIn: 'client' });
     switch (owner.kind) {
       case 'call':
-        return { kind: 'one', client: owner.candidate.client, exchange: owner.candidate.exchange };
+        return { kind: 'one', client: owner.candidate.client, call: owner.candidate.call };
       case 'client':
         return this.#clientWith(owner.client);
       case 'several':
@@ -74,14 +74,14 @@ export class SeveralClients implements SharingPolicy {
   /** A client that has left is not replaced by another: what was meant for it reaches nobody. */
   #clientWith(identity: ClientIdentity): Owner {
     for (const client of this.#state.clients.toArray()) {
-      if (client.identity === identity) return { kind: 'one', client, exchange: undefined };
+      if (client.identity === identity) return { kind: 'one', client, call: undefined };
     }
     return AMBIGUOUS;
   }
 
   #orOnlyClient(owner: Owner): Owner {
     const only = owner.kind === 'nobody' ? this.#state.clients.sole : undefined;
-    return only === undefined ? owner : { kind: 'one', client: only, exchange: undefined };
+    return only === undefined ? owner : { kind: 'one', client: only, call: undefined };
   }
 
   questionWithdrawn(): void {}
@@ -115,11 +115,11 @@ export class SeveralClients implements SharingPolicy {
   abandonedAnswered({ client, id }: AbandonedCall): void {
     if (id === undefined) return;
     const owner = this.#clientWith(client);
-    if (owner.kind === 'one') owner.client.listener.fromServer(resultFrame(id, {}), withdrawnExchange(id));
+    if (owner.kind === 'one') owner.client.listener.fromServer(resultFrame(id, {}), withdrawnCall(id));
   }
 
-  callLost({ client, exchange, idToken }: PendingCall, reason: BridgeError): void {
-    client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+  callLost({ client, call, idToken }: PendingCall, reason: BridgeError): void {
+    client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), call);
   }
 
   levelUnwanted(): void {}
@@ -135,16 +135,16 @@ export class SeveralClients implements SharingPolicy {
 }
 
 /** True for a call whose client has had no connection for so long that an abandoned call would not count any more. */
-function isLost({ exchange }: PendingCall, nowMs: number): boolean {
-  const { lostAtMs } = exchange.lane;
+function isLost({ call }: PendingCall, nowMs: number): boolean {
+  const { lostAtMs } = call.lane;
   return lostAtMs !== undefined && nowMs - lostAtMs >= ABANDONED_MS;
 }
 
-/** An exchange that marks an answer as one to no open call, whatever id that has: clients use ids again. */
-function withdrawnExchange(id: number): Exchange {
-  const exchange = new Exchange(id, '', { isOpen: false }, undefined, 0);
-  exchange.cancel('client');
-  return exchange;
+/** Returns a call that marks an answer as one to no open call, whatever id that has: clients use ids again. */
+function withdrawnCall(id: number): Call {
+  const call = new Call(id, '', { isOpen: false }, undefined, 0);
+  call.cancel('client');
+  return call;
 }
 
 const NOBODY: Owner = { kind: 'nobody' };

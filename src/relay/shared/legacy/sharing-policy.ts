@@ -2,7 +2,7 @@ import type { BridgeError } from '../../../errors.ts';
 import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import type { Exchange, Lane } from '../../exchange.ts';
+import type { Call, Lane } from '../../call.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import type { ServerEnd } from '../shared-server.ts';
 import type { AbandonedCall } from './attribution.ts';
@@ -14,8 +14,8 @@ import type { Owner, PendingCall } from './pending-calls.ts';
 export interface ServerQuestion {
   readonly link: UpstreamLink;
   readonly question: Frame;
-  /** The exchange on the link that it came with, where the transport can tell. */
-  readonly known: Exchange | undefined;
+  /** The call on the link that it came with, where the transport can tell. */
+  readonly known: Call | undefined;
   /** Says so to the server, later than `ask` could. */
   readonly refuse: (reason: BridgeError) => void;
 }

@@ -10,10 +10,10 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { Call } from '../../call.ts';
 import { type CallHandler, type CallServer, ModernCall, wordsOf } from '../../modern-call.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../ports.ts';
-import { deliver, exchangeOf, refuse } from '../shared-client.ts';
+import { callOf, deliver, refuse } from '../shared-client.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -91,8 +91,8 @@ export class ModernEra implements SharedEra<ModernClient, ModernCall> {
   }
 
   /** A subscription that waits for the next process is over at once. */
-  takeUnsent(sender: ModernSender, { method }: Frame, exchange: Exchange | undefined): boolean {
-    return method === CANCELLED && this.fromClients.cancel(sender, exchange) !== undefined;
+  takeUnsent(sender: ModernSender, { method }: Frame, call: Call | undefined): boolean {
+    return method === CANCELLED && this.fromClients.cancel(sender, call) !== undefined;
   }
 
   started({ link }: ServerLifecycle): void {
@@ -103,10 +103,10 @@ export class ModernEra implements SharedEra<ModernClient, ModernCall> {
   ended({ reason, wasServing }: ServerEnd): void {
     this.#requests.forgetWithdrawn();
     for (const request of this.#requests.all()) {
-      const { sender, exchange, subscription, idToken } = request;
+      const { sender, call, subscription, idToken } = request;
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
-      const isOpen = this.#requests.take(exchange.upstreamId) !== undefined;
-      if (isOpen) deliver(sender, exchange, errorFrame(idToken, rpcErrorOf(reason)));
+      const isOpen = this.#requests.take(call.upstreamId) !== undefined;
+      if (isOpen) deliver(sender, call, errorFrame(idToken, rpcErrorOf(reason)));
     }
   }
 
@@ -127,12 +127,12 @@ class FromModernClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange | undefined): boolean {
+  take(link: UpstreamLink, sender: ModernSender, frame: Frame, call: Call | undefined): boolean {
     switch (frame.kind) {
       case 'request':
-        return this.#request(link, sender, frame, exchangeOf(frame, exchange));
+        return this.#request(link, sender, frame, callOf(frame, call));
       case 'notification':
-        return this.#notification(link, sender, frame, exchange);
+        return this.#notification(link, sender, frame, call);
       case 'result':
       case 'error':
         // [spec 2026-07-28 transports/stdio#sending-messages] must not be written: nobody has asked.
@@ -141,40 +141,33 @@ class FromModernClients {
     }
   }
 
-  #request(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange): boolean {
+  #request(link: UpstreamLink, sender: ModernSender, frame: Frame, call: Call): boolean {
     const refusal = this.#withdrawn.refusalOf(frame.bytes.length);
-    if (refusal !== undefined) return refuse(sender, frame, exchange, refusal);
+    if (refusal !== undefined) return refuse(sender, frame, call, refusal);
     const logs = isAmbiguous(frame) ? 'unclear' : asksForLogs(frame);
-    if (logs === 'unclear') return refuse(sender, frame, exchange, UNCLEAR);
+    if (logs === 'unclear') return refuse(sender, frame, call, UNCLEAR);
     const isListen = frame.method === LISTEN;
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] no log messages within a subscription
     const wantsLogs = logs && !isListen;
     if (isListen && this.#requests.subscriptions >= MAX_SUBSCRIPTIONS)
-      return refuse(sender, frame, exchange, TOO_MANY_SUBSCRIPTIONS);
+      return refuse(sender, frame, call, TOO_MANY_SUBSCRIPTIONS);
     const subscription = isListen ? { request: frame, isAcknowledged: false } : undefined;
-    return (
-      this.#open(link, { sender, exchange, wantsLogs, subscription }, frame) ?? refuse(sender, frame, exchange, UNCLEAR)
-    );
+    return this.#open(link, { sender, call, wantsLogs, subscription }, frame) ?? refuse(sender, frame, call, UNCLEAR);
   }
 
   /** Undefined: nothing was sent, the request can be read in several ways. */
   #open(
     link: UpstreamLink,
-    {
-      sender,
-      exchange,
-      wantsLogs,
-      subscription,
-    }: Pick<OpenRequest, 'sender' | 'exchange' | 'wantsLogs' | 'subscription'>,
+    { sender, call, wantsLogs, subscription }: Pick<OpenRequest, 'sender' | 'call' | 'wantsLogs' | 'subscription'>,
     frame: Frame,
   ): boolean | undefined {
     const upstreamId = this.#nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
     if (rewritten === undefined) return undefined;
-    exchange.upstreamId = upstreamId;
+    call.upstreamId = upstreamId;
     this.#requests.add({
       sender,
-      exchange,
+      call,
       idToken: idToken(frame),
       progressToken: rewritten.progressToken,
       bytes: rewritten.frame.bytes.length,
@@ -190,10 +183,10 @@ class FromModernClients {
     return this.#lastId;
   }
 
-  #notification(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange | undefined): boolean {
+  #notification(link: UpstreamLink, sender: ModernSender, frame: Frame, call: Call | undefined): boolean {
     switch (frame.method) {
       case CANCELLED: {
-        const request = this.cancel(sender, exchange);
+        const request = this.cancel(sender, call);
         return request === undefined || this.#tellCancelled(link, request, frame);
       }
       // About a request of the server, of which there are none.
@@ -205,9 +198,9 @@ class FromModernClients {
   }
 
   /** The request that this `notifications/cancelled` of a client is about; from here on it belongs to nobody. */
-  cancel(sender: ModernSender, exchange: Exchange | undefined): OpenRequest | undefined {
-    const request = this.#requests.get(exchange?.upstreamId);
-    if (request === undefined || request.sender !== sender || request.exchange !== exchange) return undefined;
+  cancel(sender: ModernSender, call: Call | undefined): OpenRequest | undefined {
+    const request = this.#requests.get(call?.upstreamId);
+    if (request === undefined || request.sender !== sender || request.call !== call) return undefined;
     this.#withdraw(request);
     return request;
   }
@@ -218,8 +211,8 @@ class FromModernClients {
   }
 
   /** If servers could read the notification in several ways, the bridge writes one of its own. */
-  #tellCancelled(link: UpstreamLink, { exchange }: OpenRequest, frame: Frame): boolean {
-    const { upstreamId } = exchange;
+  #tellCancelled(link: UpstreamLink, { call }: OpenRequest, frame: Frame): boolean {
+    const { upstreamId } = call;
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
   }
@@ -227,9 +220,9 @@ class FromModernClients {
   /** Asks a new process for what an earlier one was asked to report. */
   listenAgain(link: UpstreamLink): void {
     for (const request of this.#requests.all()) {
-      const { subscription, exchange } = request;
+      const { subscription, call } = request;
       if (subscription === undefined) continue;
-      this.#requests.take(exchange.upstreamId);
+      this.#requests.take(call.upstreamId);
       this.#open(link, request, subscription.request);
     }
   }
@@ -239,7 +232,7 @@ class FromModernClients {
     const reason = sender instanceof ModernCall ? wordsOf(sender) : 'the client left';
     for (const request of this.#requests.of(sender)) {
       this.#withdraw(request);
-      link?.send(notificationFrame(CANCELLED, { requestId: request.exchange.upstreamId, reason }));
+      link?.send(notificationFrame(CANCELLED, { requestId: request.call.upstreamId, reason }));
     }
   }
 }

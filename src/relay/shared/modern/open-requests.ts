@@ -17,7 +17,7 @@ import { CANCELLED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { Call } from '../../call.ts';
 import { ModernCall } from '../../modern-call.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../ports.ts';
 import { deliver, SharedClient } from '../shared-client.ts';
@@ -58,7 +58,7 @@ const MAX_WITHDRAWN = 1024;
 /** A request on its way through the shared link, and how to turn what belongs to it back into the client's. */
 export interface OpenRequest {
   readonly sender: ModernSender;
-  readonly exchange: Exchange;
+  readonly call: Call;
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
@@ -106,7 +106,7 @@ export class OpenRequests {
   }
 
   add(request: OpenRequest): void {
-    this.#requests.set(request.exchange.upstreamId, request);
+    this.#requests.set(request.call.upstreamId, request);
     this.#count(request, 1);
   }
 
@@ -131,7 +131,7 @@ export class OpenRequests {
   }
 
   #delete(request: OpenRequest): void {
-    this.#requests.delete(request.exchange.upstreamId);
+    this.#requests.delete(request.call.upstreamId);
     this.#count(request, -1);
   }
 
@@ -216,7 +216,7 @@ export class FromModernServer {
     const answer = withId(frame, request.idToken);
     deliver(
       request.sender,
-      request.exchange,
+      request.call,
       (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer,
     );
   }
@@ -225,7 +225,7 @@ export class FromModernServer {
   #takeRequest(id: JsonRpcId | undefined): OpenRequest | undefined {
     if (id !== undefined) return this.#requests.take(id);
     const sole = this.#requests.sole((request) => request.subscription?.isAcknowledged !== true);
-    return this.#requests.take(sole?.exchange.upstreamId);
+    return this.#requests.take(sole?.call.upstreamId);
   }
 
   #notification(frame: Frame): void {
@@ -249,14 +249,14 @@ export class FromModernServer {
     }
     if (frame.method === LISTEN_ACKNOWLEDGED) return acknowledged(frame, request, request.subscription);
     const rewritten = rewriteSubscriptionId(frame, request.idToken);
-    if (rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
+    if (rewritten !== undefined) deliver(request.sender, request.call, rewritten);
   }
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
     const request = this.#requests.get(asNumber(token?.value));
     const rewritten = request?.progressToken && rewriteProgress(frame, request.progressToken, token);
-    if (request !== undefined && rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
+    if (request !== undefined && rewritten !== undefined) deliver(request.sender, request.call, rewritten);
   }
 
   /**
@@ -266,15 +266,15 @@ export class FromModernServer {
   #listenEnded(frame: Frame): void {
     const request = this.#requests.get(findCancelledId(frame)?.value);
     if (request?.subscription === undefined) return this.#log.debug('server cancelled what is no subscription');
-    const { exchange, idToken } = request;
-    this.#requests.take(exchange.upstreamId);
-    const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: exchange.id } });
-    deliver(request.sender, request.exchange, rewriteSubscriptionId(result, idToken) ?? result);
+    const { call, idToken } = request;
+    this.#requests.take(call.upstreamId);
+    const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: call.id } });
+    deliver(request.sender, request.call, rewriteSubscriptionId(result, idToken) ?? result);
   }
 
   #toSole(frame: Frame, mayBeAbout: (request: RequestTraits) => boolean): void {
     const request = this.#requests.sole(mayBeAbout);
-    if (request !== undefined) return deliver(request.sender, request.exchange, frame);
+    if (request !== undefined) return deliver(request.sender, request.call, frame);
     this.#log.debug(
       { method: frame.method },
       'notification dropped: it names no call, and not exactly one may be meant',
@@ -285,8 +285,7 @@ export class FromModernServer {
     this.#log.error({ code: error.code }, error.message);
     if (kind === 'request' || kind === 'notification') return;
     const request = this.#takeRequest(id);
-    if (request !== undefined)
-      deliver(request.sender, request.exchange, errorFrame(request.idToken, rpcErrorOf(error)));
+    if (request !== undefined) deliver(request.sender, request.call, errorFrame(request.idToken, rpcErrorOf(error)));
   }
 }
 
@@ -294,10 +293,10 @@ export class FromModernServer {
 function acknowledged(frame: Frame, request: OpenRequest, subscription: Subscription): void {
   if (subscription.isAcknowledged) {
     for (const change of missedChanges(subscription.request, frame, request.idToken))
-      deliver(request.sender, request.exchange, change);
+      deliver(request.sender, request.call, change);
     return;
   }
   subscription.isAcknowledged = true;
   const rewritten = rewriteSubscriptionId(frame, request.idToken);
-  if (rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
+  if (rewritten !== undefined) deliver(request.sender, request.call, rewritten);
 }

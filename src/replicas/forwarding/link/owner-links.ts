@@ -5,7 +5,7 @@ import type { AskedLink, ReplicaLinks } from '../../../downstream/listener/http-
 import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
-import { drained } from '../../../relay/exchanges.ts';
+import { drained } from '../../../relay/calls.ts';
 import type { LinkSecrets } from './link-secrets.ts';
 import { OwnerLink } from './owner-link.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';

@@ -4,7 +4,7 @@ import { createSharedLegacyServer } from '../../../../src/relay/shared/legacy/le
 import { asSessionDialer } from '../../../../src/upstream/connection.ts';
 import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
-import { relayParts } from '../../../support/exchanges.ts';
+import { relayParts } from '../../../support/calls.ts';
 import { type FakeConnection, FakeConnector } from '../../../support/fake-connections.ts';
 import { createFakeDeps, FakeLane, FakePeer, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';

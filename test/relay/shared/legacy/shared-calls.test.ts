@@ -134,7 +134,7 @@ test('a cancellation names the id the server knows, keeps its reason and touches
   );
   bridge.says({ id: second.id, result: {} });
   t.deepEqual(b.heard(), [], 'the late answer is dropped');
-  t.is(a.relay.openExchanges, 1);
+  t.is(a.relay.openCalls, 1);
 });
 
 test('a client cannot cancel what is not its own', (t) => {
@@ -239,7 +239,7 @@ for (const [title, blame] of [
     b.call('x');
     const [, second] = bridge.heard() as [Message, Message];
     blame(bridge);
-    t.is(a.relay.openExchanges + b.relay.openExchanges, 2);
+    t.is(a.relay.openCalls + b.relay.openCalls, 2);
     bridge.says({ id: second.id, result: {} });
     b.heard();
     blame(bridge);

@@ -57,7 +57,7 @@ test('what is said during the calls of one client goes to that client only, on i
   a.call(1);
   a.call(2);
   logs(bridge, 'info');
-  t.is(a.peer.sent[0]?.exchange?.id, 2);
+  t.is(a.peer.sent[0]?.call?.id, 2);
   t.deepEqual(heardLevels(a), ['info']);
   t.deepEqual(heardLevels(b), []);
 });

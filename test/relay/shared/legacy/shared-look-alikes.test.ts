@@ -22,7 +22,7 @@ for (const [title, meta] of [
     t.is(answer.error?.code, -32600);
     t.is(answer.id, 1);
     t.is(reasonOf(answer), 'ERR_WIRE_MESSAGE');
-    t.is(a.relay.openExchanges, 0);
+    t.is(a.relay.openCalls, 0);
   });
 }
 

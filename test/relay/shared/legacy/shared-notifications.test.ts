@@ -21,7 +21,7 @@ test('a notification the bridge does not know goes to the client whose calls are
   const event = bridge.says({ method: 'x-vendor/event' });
   const sent = only(a.peer.take());
   t.is(sent.frame, event);
-  t.is(sent.exchange?.id, 7);
+  t.is(sent.call?.id, 7);
   t.deepEqual(b.heard(), []);
 });
 

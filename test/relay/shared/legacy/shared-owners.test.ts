@@ -1,7 +1,7 @@
 /** Whose a message of the server is where it does not say so itself, and what nobody is told. */
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
-import { Exchange } from '../../../../src/relay/exchange.ts';
+import { Call } from '../../../../src/relay/call.ts';
 import { FakeLane, FakeServerListener, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
 import { type Message, only, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts';
@@ -27,12 +27,12 @@ test('what the transport knows to be of a call goes to its client, whoever else 
   for (const client of [a, b]) client.call(1);
   const [, second] = bridge.heard() as [Message, Message];
   for (const client of [a, b]) client.heard();
-  const known = new Exchange(second.id as number, 'tools/call', new FakeLane(), undefined, 0);
+  const known = new Call(second.id as number, 'tools/call', new FakeLane(), undefined, 0);
   const { listener } = bridge.dialer.latest;
   listener.fromServer(serverFrame({ method: 'notifications/message', params: { level: 'info', data: 'x' } }), known);
   listener.fromServer(serverFrame({ method: 'notifications/vendor' }), known);
   t.deepEqual(
-    b.peer.take().map(({ frame, exchange }) => [frame.method, exchange?.id]),
+    b.peer.take().map(({ frame, call }) => [frame.method, call?.id]),
     [
       ['notifications/message', 1],
       ['notifications/vendor', 1],
@@ -111,9 +111,9 @@ test('a request of the server that was dropped with its id is not answered', (t)
 test('what nobody waits for goes to nobody: an answer of a client, a withdrawal, changes of roots', (t) => {
   const { bridge, a } = twoClients();
   const link = bridge.server.dial(new FakeServerListener());
-  const exchange = new Exchange(1, 'tools/call', new FakeLane(), undefined, 0);
+  const call = new Call(1, 'tools/call', new FakeLane(), undefined, 0);
   t.true(link.send(clientFrame({ id: 9, result: {} })));
-  t.true(link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), exchange));
+  t.true(link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), call));
   a.says({ method: 'notifications/roots/list_changed' });
   t.deepEqual(bridge.heard(), []);
   t.false(a.peer.isPaused);

@@ -30,7 +30,7 @@ test('a question goes to the client whose call is open, on its call, under an id
   bridge.heard();
   bridge.says('{"jsonrpc":"2.0","id":"\\u0041/","method":"sampling/createMessage","params":{"n":1.0}}');
   const asked = only(a.peer.take());
-  t.is(asked.exchange?.id, 1);
+  t.is(asked.call?.id, 1);
   t.is(typeof asked.frame.id, 'number');
   t.is(
     asked.frame.bytes.toString(),
@@ -163,10 +163,10 @@ test('a client that has cancelled a call is asked in its next, or by itself wher
   a.call(1);
   a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
   bridge.says({ id: 'late', ...ASK });
-  t.is(only(a.peer.take()).exchange, undefined);
+  t.is(only(a.peer.take()).call, undefined);
   a.call(2);
   bridge.says({ id: 'q', ...ASK });
-  t.is(only(a.peer.take()).exchange?.id, 2);
+  t.is(only(a.peer.take()).call?.id, 2);
   t.deepEqual(b.heard(), []);
 });
 
@@ -342,7 +342,7 @@ test('the call that is asking does not time out meanwhile', (t) => {
   bridge.says({ id: 'q', ...ASK });
   bridge.clock.advance(1000);
   a.relay.sweep(bridge.clock.now());
-  t.is(a.relay.openExchanges, 1);
+  t.is(a.relay.openCalls, 1);
 });
 
 for (const how of ['says that its handshake is done', 'never says so'] as const) {

@@ -17,7 +17,7 @@ test('when the server ends, the open calls of all clients fail with the reason, 
   t.is(failed.id, 1);
   t.is(failed.error?.message, EXITED.message);
   t.is(reasonOf(failed), 'ERR_UPSTREAM_EXITED');
-  t.is(a.relay.openExchanges + b.relay.openExchanges, 0);
+  t.is(a.relay.openCalls + b.relay.openCalls, 0);
   t.deepEqual([...a.ends, ...b.ends], [], 'the sessions go on');
 });
 
@@ -211,7 +211,7 @@ test('a client that asks again as soon as it hears of the end is served by the n
   bridge.exits();
   t.is(a.heard().length, 1);
   bridge.restart();
-  t.is(a.relay.openExchanges, 1);
+  t.is(a.relay.openCalls, 1);
   t.true(bridge.dialer.dialled.length === 2);
 });
 

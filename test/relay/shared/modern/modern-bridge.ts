@@ -7,7 +7,7 @@ import { SharedModernServer } from '../../../../src/relay/shared/modern/modern-e
 import { asSessionDialer } from '../../../../src/upstream/connection.ts';
 import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
-import { createExchanges, relayParts } from '../../../support/exchanges.ts';
+import { createCalls, relayParts } from '../../../support/calls.ts';
 import { type FakeConnection, FakeConnector } from '../../../support/fake-connections.ts';
 import { createFakeDeps, FakeLane, FakePeer, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
@@ -130,8 +130,8 @@ export class ModernCaller {
   #heard: string[] = [];
 
   constructor({ server, deps }: ModernBridge) {
-    const exchanges = createExchanges(deps.clock);
-    this.#modernCalls = new CallRegistry({ dialers: forEveryCaller(server), deps, exchanges, requestTimeoutMs: 0 });
+    const calls = createCalls(deps.clock);
+    this.#modernCalls = new CallRegistry({ dialers: forEveryCaller(server), deps, calls, requestTimeoutMs: 0 });
   }
 
   get size(): number {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
-import { Exchange } from '../../../../src/relay/exchange.ts';
+import { Call } from '../../../../src/relay/call.ts';
 import { asksForLogs } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { FakeLane, FakeServerListener } from '../../../support/fake-peers.ts';
 import { clientFrame } from '../../../support/frames.ts';
@@ -12,8 +12,8 @@ function twoClients() {
   return { bridge, a: bridge.connect(), b: bridge.connect() };
 }
 
-function exchangeOf(id: string | number, method: string): Exchange {
-  return new Exchange(id, method, new FakeLane(), undefined, 0);
+function callOf(id: string | number, method: string): Call {
+  return new Call(id, method, new FakeLane(), undefined, 0);
 }
 
 const LOGS = { [`${META}logLevel`]: 'debug' };
@@ -160,18 +160,18 @@ test('a client that leaves withdraws all it has open, and nothing of others', (t
   t.deepEqual([...a.heard(), ...b.heard()], []);
 });
 
-test('a translator gets the answers to its own requests by their exchanges, and withdraws by these', (t) => {
+test('a translator gets the answers to its own requests by their calls, and withdraws by these', (t) => {
   const { bridge, b } = twoClients();
   const listener = new FakeServerListener();
   const link = bridge.server.dial(listener);
   b.call('own');
-  const [discovery, list] = [exchangeOf('own', 'server/discover'), exchangeOf('second', 'tools/list')];
+  const [discovery, list] = [callOf('own', 'server/discover'), callOf('second', 'tools/list')];
   link.send(clientFrame({ id: 'own', method: 'server/discover', params: { _meta: ENVELOPE } }), discovery);
   link.send(clientFrame({ id: 'second', method: 'tools/list', params: { _meta: ENVELOPE } }), list);
   const [, first, second] = bridge.heard() as [Message, Message, Message];
   bridge.says({ id: first.id, result: {} });
   t.deepEqual(
-    listener.received.map(({ frame, exchange }) => [frame.id, exchange]),
+    listener.received.map(({ frame, call }) => [frame.id, call]),
     [['own', discovery]],
   );
   link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 'own' } }), discovery);
@@ -180,21 +180,21 @@ test('a translator gets the answers to its own requests by their exchanges, and 
   t.is(only(bridge.heard()).params?.requestId, second.id);
 });
 
-test('an exchange of one client withdraws nothing of another', (t) => {
+test('a call of one client withdraws nothing of another', (t) => {
   const { bridge, a } = twoClients();
   a.call(1);
-  const [call] = bridge.heard() as [Message];
+  const [asked] = bridge.heard() as [Message];
   const link = bridge.server.dial(new FakeServerListener());
-  const exchange = exchangeOf(1, 'tools/call');
-  exchange.upstreamId = call.id as number;
-  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), exchange);
+  const call = callOf(1, 'tools/call');
+  call.upstreamId = asked.id as number;
+  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), call);
   t.deepEqual(bridge.heard(), []);
 });
 
-test('an exchange withdraws nothing but its own request', (t) => {
+test('a call withdraws nothing but its own request', (t) => {
   const { bridge } = twoClients();
   const link = bridge.server.dial(new FakeServerListener());
-  const [own, other] = [1, 1].map((id) => exchangeOf(id, 'tools/call'));
+  const [own, other] = [1, 1].map((id) => callOf(id, 'tools/call'));
   if (own === undefined || other === undefined) return t.fail();
   link.send(clientFrame({ id: 1, method: 'tools/call', params: { _meta: ENVELOPE } }), own);
   other.upstreamId = own.upstreamId;
@@ -380,13 +380,13 @@ test('a notification of a client that is about no request passes, but for one th
 test('a withdrawal that names no request withdraws none', (t) => {
   const { bridge } = twoClients();
   const link = bridge.server.dial(new FakeServerListener());
-  link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } }), exchangeOf(1, 'tools/list'));
+  link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } }), callOf(1, 'tools/list'));
   bridge.heard();
   t.true(link.send(clientFrame({ method: 'notifications/cancelled' })));
   t.deepEqual(bridge.heard(), []);
 });
 
-test('a request without its exchange is a mistake of its sender, and is not sent', (t) => {
+test('a request without its call is a mistake of its sender, and is not sent', (t) => {
   const { bridge, a } = twoClients();
   a.call(1);
   bridge.heard();

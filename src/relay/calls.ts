@@ -9,8 +9,8 @@ import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
+import { Call, type Lane } from './call.ts';
 import type { Observing } from './client-presence.ts';
-import { Exchange, type Lane } from './exchange.ts';
 import {
   ANSWERED,
   CANCELLED_CALL,
@@ -46,7 +46,7 @@ export interface CallTimes {
   readonly maxCallTimeMs?: number | undefined;
 }
 
-export interface ExchangesOptions extends Observing {
+export interface CallsOptions extends Observing {
   readonly clock: Clock;
   /** Number of calls that may be open. */
   readonly slots: CapacityShare;
@@ -58,12 +58,12 @@ export interface ExchangesOptions extends Observing {
   readonly refusal: RefuseRequest | undefined;
 }
 
-/** The relay of an exchange: it routes the messages, and leaves opening and ending the exchange to `Exchanges`. */
-export interface ExchangeOwner {
+/** The owner of a call: it routes the messages, and leaves opening and ending the call to `Calls`. */
+export interface CallOwner {
   /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
-  /** Called when the exchange has just ended, before its client gets the answer. */
-  ended(exchange: Exchange): void;
+  /** Called when the call has just ended, before its client gets the answer. */
+  ended(call: Call): void;
 }
 
 /** A call that took too long, and the answer for its client. */
@@ -72,8 +72,8 @@ export interface TimedOut {
   readonly answer: Frame;
 }
 
-/** Capacity for the exchanges of all servers together. */
-export class ExchangeCapacity {
+/** Capacity for the calls of all servers together. */
+export class CallCapacity {
   readonly #slots: SharedCapacity;
   readonly #bytes: SharedCapacity;
 
@@ -89,7 +89,7 @@ export class ExchangeCapacity {
   }
 
   /** Returns the share of one server. */
-  share(): Pick<ExchangesOptions, 'slots' | 'bytes'> & { close(): void } {
+  share(): Pick<CallsOptions, 'slots' | 'bytes'> & { close(): void } {
     const slots = this.#slots.share();
     const bytes = this.#bytes.share();
     const close = (): void => {
@@ -101,12 +101,11 @@ export class ExchangeCapacity {
 }
 
 /**
- * The one place where exchanges begin and end, for sessions of legacy clients and for modern requests alike. Exchanges
- * are counted here, so that all clients together stay within a limit. The answers of the bridge itself are made here,
- * timeouts are detected, and the observer is notified. The relay that runs an exchange sends the frames that are
- * returned here.
+ * The one place where calls begin and end, for sessions of legacy clients and for modern requests alike. Calls are
+ * counted here, so that all clients together stay within a limit. The answers of the bridge itself are made here,
+ * timeouts are detected, and the observer is notified. The owner of a call sends the frames that are returned here.
  */
-export class Exchanges implements Observing {
+export class Calls implements Observing {
   readonly clock: Clock;
   readonly observer: Observer | undefined;
   readonly tracer: Tracer | undefined;
@@ -116,9 +115,9 @@ export class Exchanges implements Observing {
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
   readonly #tools: ToolFilter | undefined;
-  readonly #refusal: ExchangesOptions['refusal'];
+  readonly #refusal: CallsOptions['refusal'];
 
-  constructor({ clock, slots, bytes, tools, refusal, observer, tracer, speech, server }: ExchangesOptions) {
+  constructor({ clock, slots, bytes, tools, refusal, observer, tracer, speech, server }: CallsOptions) {
     this.clock = clock;
     this.#slots = slots;
     this.#bytes = bytes;
@@ -159,28 +158,27 @@ export class Exchanges implements Observing {
     return this.#refusal?.(request);
   }
 
-  /** Makes the exchange of a request. The exchange counts from `open` on. */
-  create(request: Frame, lane: Lane): Exchange {
+  /** Makes the call of a request that has arrived. The call counts from `open` on. */
+  create(request: Frame, lane: Lane): Call {
     const token = findProgressToken(request)?.value;
     const { id, method, bytes } = request;
-    const exchange = new Exchange(id as JsonRpcId, method as string, lane, token, this.clock.now());
-    exchange.requestBytes = bytes.length;
-    return exchange;
+    const call = new Call(id as JsonRpcId, method as string, lane, token, this.clock.now());
+    call.requestBytes = bytes.length;
+    return call;
   }
 
   /** Returns the request as it goes to the server. If calls are traced, the request carries the trace context. */
-  open(owner: ExchangeOwner, exchange: Exchange, request: Frame): Frame {
+  open(owner: CallOwner, call: Call, request: Frame): Frame {
     this.#slots.take(1);
-    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
+    if (call.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(call.requestBytes);
     const observer = this.#observerOfCall();
     if (this.tracer === undefined) {
-      if (observer !== undefined)
-        exchange.onEnded = this.#observe(observer, owner.describe(request), request, undefined);
+      if (observer !== undefined) call.onEnded = this.#observe(observer, owner.describe(request), request, undefined);
       return request;
     }
     const client = owner.describe(request);
-    const trace = this.tracer.begin(describeForTrace(request, client, exchange.lane.traceHeaders));
-    exchange.onEnded = this.#observe(observer, client, request, trace);
+    const trace = this.tracer.begin(describeForTrace(request, client, call.lane.traceHeaders));
+    call.onEnded = this.#observe(observer, client, request, trace);
     return trace === undefined ? request : withTraceContext(request, trace.sent());
   }
 
@@ -194,7 +192,7 @@ export class Exchanges implements Observing {
   }
 
   /** Returns the answer to a request that is not taken, and so was never open. */
-  refuse(owner: Pick<ExchangeOwner, 'describe'>, request: Frame, error: BridgeError): Frame {
+  refuse(owner: Pick<CallOwner, 'describe'>, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
     const observer = this.#observerOfCall();
     if (this.tracer !== undefined || observer !== undefined) {
@@ -242,94 +240,90 @@ export class Exchanges implements Observing {
   // ---- the end
 
   /**
-   * Ends an exchange with the server's answer. Returns that answer as its client gets it: with the request's id, by
+   * Ends a call with the server's answer. Returns that answer as its client gets it: with the request's id, by
    * which the client recognizes it, and without hidden tools.
    */
-  answer(owner: ExchangeOwner, exchange: Exchange, answer: Frame): Frame {
-    exchange.settle();
-    const named = answer.id === undefined ? withId(answer, exchange.id) : answer;
-    const told = this.#tools !== undefined && exchange.method === LIST_TOOLS ? this.#tools.shown(named) : named;
-    this.#closed(owner, exchange);
-    if (exchange.onEnded !== undefined) this.#tell(exchange, outcomeOf(told), told);
+  answer(owner: CallOwner, call: Call, answer: Frame): Frame {
+    call.settle();
+    const named = answer.id === undefined ? withId(answer, call.id) : answer;
+    const told = this.#tools !== undefined && call.method === LIST_TOOLS ? this.#tools.shown(named) : named;
+    this.#closed(owner, call);
+    if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told), told);
     return told;
   }
 
-  /** Ends an exchange that gets no answer from the server. Returns an error answer with the reason. */
-  fail(owner: ExchangeOwner, exchange: Exchange, error: BridgeError): Frame {
-    exchange.settle();
-    return this.#failed(owner, exchange, error);
+  /** Ends a call that gets no answer from the server. Returns an error answer with the reason. */
+  fail(owner: CallOwner, call: Call, error: BridgeError): Frame {
+    call.settle();
+    return this.#failed(owner, call, error);
   }
 
-  #failed(owner: ExchangeOwner, exchange: Exchange, error: BridgeError): Frame {
-    const answer = errorFrame(exchange.id, rpcErrorOf(error));
-    this.#closed(owner, exchange);
-    if (exchange.onEnded !== undefined) this.#tell(exchange, { kind: 'failed', code: error.code }, answer);
+  #failed(owner: CallOwner, call: Call, error: BridgeError): Frame {
+    const answer = errorFrame(call.id, rpcErrorOf(error));
+    this.#closed(owner, call);
+    if (call.onEnded !== undefined) this.#tell(call, { kind: 'failed', code: error.code }, answer);
     return answer;
   }
 
   /**
-   * Ends an exchange whose answer its client does not expect here, because the client has withdrawn the request or
+   * Ends a call whose answer its client does not expect here, because the client has withdrawn the request or
    * waits for the answer elsewhere.
    */
-  cancel(owner: ExchangeOwner, exchange: Exchange): void {
-    exchange.cancel('client');
-    this.#closed(owner, exchange);
-    if (exchange.onEnded !== undefined) this.#tell(exchange, CANCELLED_CALL);
+  cancel(owner: CallOwner, call: Call): void {
+    call.cancel('client');
+    this.#closed(owner, call);
+    if (call.onEnded !== undefined) this.#tell(call, CANCELLED_CALL);
   }
 
   /**
    * Ends a subscription because the bridge ends. Returns its answer.
    * [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure]
    */
-  endSubscription(owner: ExchangeOwner, exchange: Exchange): Frame {
-    const { id } = exchange;
-    return this.answer(
-      owner,
-      exchange,
-      resultFrame(id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } }),
-    );
+  endSubscription(owner: CallOwner, call: Call): Frame {
+    const { id } = call;
+    return this.answer(owner, call, resultFrame(id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } }));
   }
 
   /**
    * Ends a subscription that a modern server has ended by a notification and will not answer. The client gets that
    * notification.
    */
-  endedByServer(owner: ExchangeOwner, exchange: Exchange, notification: Frame): void {
-    exchange.settle();
-    this.#closed(owner, exchange);
-    if (exchange.onEnded !== undefined) this.#tell(exchange, ANSWERED, notification);
+  endedByServer(owner: CallOwner, call: Call, notification: Frame): void {
+    call.settle();
+    this.#closed(owner, call);
+    if (call.onEnded !== undefined) this.#tell(call, ANSWERED, notification);
   }
 
-  #closed(owner: ExchangeOwner, exchange: Exchange): void {
+  #closed(owner: CallOwner, call: Call): void {
     this.#slots.give(1);
-    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.give(exchange.requestBytes);
-    owner.ended(exchange);
+    if (call.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.give(call.requestBytes);
+    owner.ended(call);
   }
 
-  #tell(exchange: Exchange, outcome: CallOutcome, last?: Frame): void {
-    const bytes = exchange.sentBytes + (last?.bytes.length ?? 0);
-    exchange.onEnded?.({ outcome, bytes, durationMs: this.clock.now() - exchange.openedAtMs }, last);
+  #tell(call: Call, outcome: CallOutcome, last?: Frame): void {
+    const bytes = call.sentBytes + (last?.bytes.length ?? 0);
+    call.onEnded?.({ outcome, bytes, durationMs: this.clock.now() - call.openedAtMs }, last);
   }
 
   // ---- time
 
   /** Called for each message about a call. The time of silence starts again. */
-  heard(exchange: Exchange): void {
-    exchange.lastActiveMs = this.clock.now();
+  heard(call: Call): void {
+    call.lastActiveMs = this.clock.now();
   }
 
   /** Withdraws a call that has been silent, or open, for too long. Undefined if the call goes on. */
-  timeOut(owner: ExchangeOwner, exchange: Exchange, nowMs: number, times: CallTimes): TimedOut | undefined {
-    const error = overdue(exchange, nowMs, times);
+  timeOut(owner: CallOwner, call: Call, nowMs: number, times: CallTimes): TimedOut | undefined {
+    const error = overdue(call, nowMs, times);
     if (error === undefined) return undefined;
-    exchange.cancel('timeout');
-    return { error, answer: this.#failed(owner, exchange, error) };
+    call.cancel('timeout');
+    return { error, answer: this.#failed(owner, call, error) };
   }
 }
 
 /** Returns the notification that tells the server that it need not finish a call. */
-export function withdrawal(exchange: Exchange, reason: string): Frame {
-  return notificationFrame(CANCELLED, { requestId: exchange.id, reason });
+export function withdrawal(call: Call, reason: string): Frame {
+  return notificationFrame(CANCELLED, { requestId: call.id, reason });
 }
 
 /** Longest period between two checks for timeouts. Shorter limits are checked more often. */
@@ -361,11 +355,11 @@ export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () =>
  * [spec 2025-11-25 basic/lifecycle#timeouts] a maximum is enforced whatever progress is reported.
  */
 function overdue(
-  exchange: Exchange,
+  call: Call,
   nowMs: number,
   { requestTimeoutMs, maxCallTimeMs = 0 }: CallTimes,
 ): BridgeError | undefined {
-  const { method, openedAtMs, lastActiveMs, openQuestions } = exchange;
+  const { method, openedAtMs, lastActiveMs, openQuestions } = call;
   if (method === LISTEN) return undefined;
   if (maxCallTimeMs > 0 && nowMs - openedAtMs >= maxCallTimeMs) return lengthError(method, maxCallTimeMs);
   const isSilent = requestTimeoutMs > 0 && openQuestions === 0 && nowMs - lastActiveMs >= requestTimeoutMs;

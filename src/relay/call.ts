@@ -6,7 +6,7 @@ import { type Frame, idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 
 /**
- * The client's side of one exchange: the HTTP response of one POST, or the client's only pipe. Made by a downstream
+ * The client's side of one call: the HTTP response of one POST, or the client's only pipe. Made by a downstream
  * transport, opaque to the relay.
  */
 export interface Lane {
@@ -18,7 +18,7 @@ export interface Lane {
    */
   readonly lostAtMs?: number | undefined;
   /**
-   * Headers of the client's HTTP request that `--forward-header` names, in lower case. The exchange's own request
+   * Headers of the client's HTTP request that `--forward-header` names, in lower case. The call's own request
    * carries them. A message that belongs to no request carries those of the client's latest request.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -34,20 +34,20 @@ export type CancelledBy = 'client' | 'timeout';
  * - `cancelled`: withdrawn. A late answer is dropped.
  * - `settled`: answered.
  */
-export type ExchangeState =
+export type CallState =
   | { readonly kind: 'open' }
   | { readonly kind: 'cancelled'; readonly by: CancelledBy }
   | { readonly kind: 'settled' };
 
-const OPEN: ExchangeState = { kind: 'open' };
-const SETTLED: ExchangeState = { kind: 'settled' };
+const OPEN: CallState = { kind: 'open' };
+const SETTLED: CallState = { kind: 'settled' };
 
 /**
  * A request of the client, from its arrival to its answer, and the lane that carries its messages. On an exclusive
  * link the server gets the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer.
- * An exchange can be a member of one list, which its owner keeps.
+ * A call can be a member of one list, which its owner keeps.
  */
-export class Exchange extends ListMember {
+export class Call extends ListMember {
   readonly id: JsonRpcId;
   readonly method: string;
   readonly lane: Lane;
@@ -55,19 +55,19 @@ export class Exchange extends ListMember {
   readonly progressToken: JsonRpcId | undefined;
   /** The id of this request on a shared link. 0 while there is none. */
   upstreamId = 0;
-  /** Number of unanswered requests of the server that belong to this exchange. A person may be thinking about them. */
+  /** Number of unanswered requests of the server that belong to this call. A person may be thinking about them. */
   openQuestions = 0;
   /** Size of the request, if a client sent it. */
   requestBytes = 0;
-  /** Bytes sent to the client for this exchange before its answer. */
+  /** Bytes sent to the client for this call before its answer. */
   sentBytes = 0;
-  /** Set by `Exchanges` while an observer waits for the end. */
+  /** Set by `Calls` while an observer waits for the end. */
   onEnded: EndCall | undefined = undefined;
   /** Time of arrival, by the clock of the bridge. */
   readonly openedAtMs: number;
-  /** Time of the last message about this exchange. */
+  /** Time of the last message about this call. */
   lastActiveMs: number;
-  #state: ExchangeState = OPEN;
+  #state: CallState = OPEN;
 
   constructor(id: JsonRpcId, method: string, lane: Lane, progressToken: JsonRpcId | undefined, nowMs: number) {
     super();
@@ -79,7 +79,7 @@ export class Exchange extends ListMember {
     this.lastActiveMs = nowMs;
   }
 
-  get state(): ExchangeState {
+  get state(): CallState {
     return this.#state;
   }
 
@@ -94,18 +94,18 @@ export class Exchange extends ListMember {
   }
 
   #leaveOpen(): void {
-    if (this.#state.kind !== 'open') throw new Error(`exchange is ${this.#state.kind} already`);
+    if (this.#state.kind !== 'open') throw new Error(`call is ${this.#state.kind} already`);
   }
 }
 
-/** A request of a client, with the exchange it came by. */
+/** A message of a client, with the call that it begins or is about. */
 export interface ClientRequest {
   readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
+  readonly call: Call | undefined;
 }
 
 /** Calls that one client may have open at once. A client with more is not waiting for answers. */
-export const MAX_OPEN_EXCHANGES = 1024;
+export const MAX_OPEN_CALLS = 1024;
 /**
  * An `initialize` usually has some hundred bytes. The limit exists because some links keep it as long as its session.
  */
@@ -117,15 +117,15 @@ export const INITIALIZE_TOO_LARGE = new BridgeError(
 );
 
 /**
- * The open exchanges of one client. They are found by id, by progress token, or by the most likely meaning of a
+ * The open calls of one client. They are found by id, by progress token, or by the most likely meaning of a
  * server's message.
  */
-export class ExchangeTable {
+export class CallTable {
   readonly #maxOpen: number;
-  readonly #byId = new CellMap<JsonRpcId, Exchange>();
-  readonly #byToken = new CellMap<JsonRpcId, Exchange>();
+  readonly #byId = new CellMap<JsonRpcId, Call>();
+  readonly #byToken = new CellMap<JsonRpcId, Call>();
 
-  constructor(maxOpen = MAX_OPEN_EXCHANGES) {
+  constructor(maxOpen = MAX_OPEN_CALLS) {
     this.#maxOpen = maxOpen;
   }
 
@@ -137,8 +137,8 @@ export class ExchangeTable {
     return this.#byId.has(id);
   }
 
-  /** Returns why this exchange cannot be added. Undefined if it can. */
-  refusalOf({ id, method, requestBytes }: Exchange): BridgeError | undefined {
+  /** Returns why this call cannot be added. Undefined if it can. */
+  refusalOf({ id, method, requestBytes }: Call): BridgeError | undefined {
     if (this.has(id)) {
       const message = `Request id ${JSON.stringify(id)} is already in use by a call that has not been answered; use a new id for each request.`;
       return new BridgeError('ERR_WIRE_MESSAGE', message);
@@ -150,60 +150,60 @@ export class ExchangeTable {
     return method === INITIALIZE && requestBytes > MAX_INITIALIZE_BYTES ? INITIALIZE_TOO_LARGE : undefined;
   }
 
-  add(exchange: Exchange): void {
-    this.#byId.set(exchange.id, exchange);
-    if (exchange.progressToken !== undefined) this.#byToken.set(exchange.progressToken, exchange);
+  add(call: Call): void {
+    this.#byId.set(call.id, call);
+    if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
   }
 
-  find(id: JsonRpcId): Exchange | undefined {
+  find(id: JsonRpcId): Call | undefined {
     return this.#byId.get(id);
   }
 
   /**
-   * Finds the exchange with this token, or otherwise with a token of the other JSON type and the same value, because
+   * Finds the call with this token, or otherwise with a token of the other JSON type and the same value, because
    * clients that use the official SDKs compare tokens by value.
    */
-  findByToken(token: JsonRpcId): Exchange | undefined {
+  findByToken(token: JsonRpcId): Call | undefined {
     const exact = this.#byToken.get(token);
     if (exact !== undefined || this.#byToken.size === 0) return exact;
     const other = idOfOtherType(token);
     return other === undefined ? undefined : this.#byToken.get(other);
   }
 
-  remove(exchange: Exchange): void {
-    this.#byId.delete(exchange.id);
+  remove(call: Call): void {
+    this.#byId.delete(call.id);
     // A client that uses one token for two calls keeps the later call reachable.
-    if (exchange.progressToken !== undefined && this.#byToken.get(exchange.progressToken) === exchange) {
-      this.#byToken.delete(exchange.progressToken);
+    if (call.progressToken !== undefined && this.#byToken.get(call.progressToken) === call) {
+      this.#byToken.delete(call.progressToken);
     }
   }
 
-  /** Returns the only open exchange, if there is exactly one. */
-  sole(): Exchange | undefined {
+  /** Returns the only open call, if there is exactly one. */
+  sole(): Call | undefined {
     if (this.#byId.size !== 1) return undefined;
-    for (const exchange of this.#byId.values()) return exchange;
+    for (const call of this.#byId.values()) return call;
     return undefined;
   }
 
   /**
-   * Returns the exchange that a request of the server most likely belongs to, where the transport does not tell, as on
+   * Returns the call that a request of the server most likely belongs to, where the transport does not tell, as on
    * stdio. Interactive calls come first, among these the calls with no open question, and among these the latest.
    */
-  likelyAsker(): Exchange | undefined {
-    let best: Exchange | undefined;
+  likelyAsker(): Call | undefined {
+    let best: Call | undefined;
     let bestRank = -1;
-    for (const exchange of this.#byId.values()) {
-      const rank = (isInteractive(exchange.method) ? 2 : 0) + (exchange.openQuestions === 0 ? 1 : 0);
+    for (const call of this.#byId.values()) {
+      const rank = (isInteractive(call.method) ? 2 : 0) + (call.openQuestions === 0 ? 1 : 0);
       if (rank >= bestRank) {
-        best = exchange;
+        best = call;
         bestRank = rank;
       }
     }
     return best;
   }
 
-  /** Returns a copy, because callers remove exchanges while they iterate. */
-  all(): readonly Exchange[] {
+  /** Returns a copy, because callers remove calls while they iterate. */
+  all(): readonly Call[] {
     return [...this.#byId.values()];
   }
 }

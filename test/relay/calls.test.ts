@@ -1,18 +1,18 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Call } from '../../src/relay/call.ts';
 import {
+  CallCapacity,
+  type CallOwner,
+  type Calls,
   type CallTimes,
-  ExchangeCapacity,
-  type ExchangeOwner,
-  type Exchanges,
   shortestOf,
   sweepPeriodOf,
-} from '../../src/relay/exchanges.ts';
+} from '../../src/relay/calls.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { createExchanges, type ExchangesParts, FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { type CallsParts, createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -22,29 +22,29 @@ const TIMES = { requestTimeoutMs: 10, maxCallTimeMs: 100 };
 
 interface Opened {
   readonly clock: FakeClock;
-  readonly exchanges: Exchanges;
-  readonly owner: ExchangeOwner & { readonly over: Exchange[] };
-  open(request?: object): Exchange;
+  readonly calls: Calls;
+  readonly owner: CallOwner & { readonly over: Call[] };
+  open(request?: object): Call;
 }
 
-function open(parts: ExchangesParts = {}): Opened {
+function open(parts: CallsParts = {}): Opened {
   const clock = new FakeClock();
-  const exchanges = createExchanges(clock, parts);
-  const over: Exchange[] = [];
+  const calls = createCalls(clock, parts);
+  const over: Call[] = [];
   const owner = {
     over,
     describe: () => ({ ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' }) as const,
-    ended: (exchange: Exchange) => void over.push(exchange),
+    ended: (call: Call) => void over.push(call),
   };
   return {
     clock,
-    exchanges,
+    calls,
     owner,
     open: (request = { id: 1, method: 'tools/call' }) => {
       const frame = clientFrame(request);
-      const exchange = exchanges.create(frame, new FakeLane());
-      exchanges.open(owner, exchange, frame);
-      return exchange;
+      const call = calls.create(frame, new FakeLane());
+      calls.open(owner, call, frame);
+      return call;
     },
   };
 }
@@ -60,67 +60,67 @@ function ofBytes(length: number): Frame {
 // ---- how many
 
 test('so many calls may be open and no more', (t) => {
-  const { exchanges, owner, open: opened } = open({ maxOpen: 2 });
+  const { calls, owner, open: opened } = open({ maxOpen: 2 });
   const [first] = [opened(), opened()];
-  const refusal = exchanges.refusalOf(ofBytes(100));
+  const refusal = calls.refusalOf(ofBytes(100));
   t.is(refusal?.code, 'ERR_SESSION_BUSY');
   t.regex(refusal?.message ?? '', /^2 calls of all clients/);
-  exchanges.cancel(owner, first);
-  t.is(exchanges.refusalOf(ofBytes(100)), undefined);
+  calls.cancel(owner, first);
+  t.is(calls.refusalOf(ofBytes(100)), undefined);
 });
 
 test('large requests together are limited by their bytes, and small ones go on', (t) => {
-  const { exchanges, owner, open: opened } = open({ maxOpen: 100, maxBytes: 60_000 });
+  const { calls, owner, open: opened } = open({ maxOpen: 100, maxBytes: 60_000 });
   const [first] = [opened(large(40_000)), opened(large(40_000))];
   opened(large(10_000));
-  const refusal = exchanges.refusalOf(ofBytes(20_000));
+  const refusal = calls.refusalOf(ofBytes(20_000));
   t.is(refusal?.code, 'ERR_SESSION_BUSY');
   t.is(refusal?.retryAfterMs, 1000);
   t.regex(refusal?.message ?? '', /have 80134 bytes, and 60000 are the most/);
-  t.is(exchanges.refusalOf(ofBytes(16 * 1024)), undefined);
-  exchanges.cancel(owner, first);
-  t.is(exchanges.refusalOf(ofBytes(20_000)), undefined, 'the one that goes beyond it is still taken');
+  t.is(calls.refusalOf(ofBytes(16 * 1024)), undefined);
+  calls.cancel(owner, first);
+  t.is(calls.refusalOf(ofBytes(20_000)), undefined, 'the one that goes beyond it is still taken');
 });
 
 for (const [title, end] of [
-  ['answered', (exchanges, owner, exchange) => exchanges.answer(owner, exchange, serverFrame({ id: 1, result: {} }))],
-  ['failed', (exchanges, owner, exchange) => exchanges.fail(owner, exchange, GONE)],
-  ['cancelled', (exchanges, owner, exchange) => exchanges.cancel(owner, exchange)],
-  ['timed out', (exchanges, owner, exchange) => exchanges.timeOut(owner, exchange, 100, TIMES)],
-  ['a subscription of a bridge that ends', (exchanges, owner, exchange) => exchanges.endSubscription(owner, exchange)],
+  ['answered', (calls, owner, call) => calls.answer(owner, call, serverFrame({ id: 1, result: {} }))],
+  ['failed', (calls, owner, call) => calls.fail(owner, call, GONE)],
+  ['cancelled', (calls, owner, call) => calls.cancel(owner, call)],
+  ['timed out', (calls, owner, call) => calls.timeOut(owner, call, 100, TIMES)],
+  ['a subscription of a bridge that ends', (calls, owner, call) => calls.endSubscription(owner, call)],
   [
     'ended by a notification of the server',
-    (exchanges, owner, exchange) => exchanges.endedByServer(owner, exchange, serverFrame({ method: 'x' })),
+    (calls, owner, call) => calls.endedByServer(owner, call, serverFrame({ method: 'x' })),
   ],
-] as readonly (readonly [string, (exchanges: Exchanges, owner: ExchangeOwner, exchange: Exchange) => void])[]) {
-  test(`an exchange that is ${title} is over once, given back, and its owner is told`, (t) => {
-    const { exchanges, owner, open: opened } = open({ maxOpen: 1 });
-    const exchange = opened();
-    end(exchanges, owner, exchange);
-    t.deepEqual(owner.over, [exchange]);
-    t.is(exchanges.size, 0);
-    t.throws(() => exchanges.fail(owner, exchange, GONE), { message: /already/ });
-    t.is(exchanges.size, 0);
+] as readonly (readonly [string, (calls: Calls, owner: CallOwner, call: Call) => void])[]) {
+  test(`a call that is ${title} is over once, given back, and its owner is told`, (t) => {
+    const { calls, owner, open: opened } = open({ maxOpen: 1 });
+    const call = opened();
+    end(calls, owner, call);
+    t.deepEqual(owner.over, [call]);
+    t.is(calls.size, 0);
+    t.throws(() => calls.fail(owner, call, GONE), { message: /already/ });
+    t.is(calls.size, 0);
   });
 }
 
 test('small requests take nothing of the bytes of large ones, and give nothing back', (t) => {
-  const { exchanges, owner, open: opened } = open({ maxBytes: 60_000 });
+  const { calls, owner, open: opened } = open({ maxBytes: 60_000 });
   const { bytes } = clientFrame(large(0));
   const small = opened(large(16 * 1024 - bytes.length));
-  t.is(exchanges.largeRequestBytes, 0);
+  t.is(calls.largeRequestBytes, 0);
   const limit = small.requestBytes + 1;
   const first = opened(large(limit - bytes.length));
-  t.is(exchanges.largeRequestBytes, limit);
-  exchanges.cancel(owner, small);
-  exchanges.cancel(owner, opened());
-  t.is(exchanges.largeRequestBytes, limit);
-  exchanges.cancel(owner, first);
-  t.is(exchanges.largeRequestBytes, 0);
+  t.is(calls.largeRequestBytes, limit);
+  calls.cancel(owner, small);
+  calls.cancel(owner, opened());
+  t.is(calls.largeRequestBytes, limit);
+  calls.cancel(owner, first);
+  t.is(calls.largeRequestBytes, 0);
 });
 
 test('the servers share what may be open, and a server that is gone gives its part back', (t) => {
-  const capacity = new ExchangeCapacity(3);
+  const capacity = new CallCapacity(3);
   const [one, other] = [capacity.share(), capacity.share()];
   t.is(one.bytes.total, 256 * 1024 * 1024);
   one.slots.take(2);
@@ -136,10 +136,10 @@ test('the servers share what may be open, and a server that is gone gives its pa
 // ---- for how long
 
 /** Why a call opened at 0 has to end; undefined: it may go on. */
-function phaseAt(nowMs: number, times: CallTimes, change: Partial<Exchange> = {}, method = 'tools/call'): unknown {
-  const { exchanges, owner, open: opened } = open();
-  const exchange = Object.assign(opened({ id: 1, method }), change);
-  const error = exchanges.timeOut(owner, exchange, nowMs, times)?.error;
+function phaseAt(nowMs: number, times: CallTimes, change: Partial<Call> = {}, method = 'tools/call'): unknown {
+  const { calls, owner, open: opened } = open();
+  const call = Object.assign(opened({ id: 1, method }), change);
+  const error = calls.timeOut(owner, call, nowMs, times)?.error;
   if (error?.data?.phase === 'call') return error.message;
   return error?.data?.phase;
 }
@@ -158,23 +158,23 @@ test('a call is overdue when it is open for so long, whatever has happened and w
 });
 
 test('the time of a call begins when it comes, and its error says how to give it more', (t) => {
-  const { clock, exchanges, owner, open: opened } = open();
+  const { clock, calls, owner, open: opened } = open();
   clock.advance(1000);
   const times = { requestTimeoutMs: 0, maxCallTimeMs: 100 };
-  const exchange = opened();
-  t.is(exchanges.timeOut(owner, exchange, 1099, times), undefined);
-  t.not(exchanges.timeOut(owner, exchange, 1100, times), undefined);
-  const silent = exchanges.timeOut(owner, opened(), 1010, TIMES);
+  const call = opened();
+  t.is(calls.timeOut(owner, call, 1099, times), undefined);
+  t.not(calls.timeOut(owner, call, 1100, times), undefined);
+  const silent = calls.timeOut(owner, opened(), 1010, TIMES);
   t.regex(silent?.error.message ?? '', /tools\/call within 10 ms.*raise --request-timeout/);
 });
 
 test('what is heard of a call starts its time anew', (t) => {
-  const { clock, exchanges, owner, open: opened } = open();
-  const exchange = opened();
+  const { clock, calls, owner, open: opened } = open();
+  const call = opened();
   clock.advance(9);
-  exchanges.heard(exchange);
-  t.is(exchanges.timeOut(owner, exchange, 18, TIMES), undefined);
-  t.like(exchanges.timeOut(owner, exchange, 19, TIMES), { error: { code: 'ERR_UPSTREAM_TIMEOUT' } });
+  calls.heard(call);
+  t.is(calls.timeOut(owner, call, 18, TIMES), undefined);
+  t.like(calls.timeOut(owner, call, 19, TIMES), { error: { code: 'ERR_UPSTREAM_TIMEOUT' } });
 });
 
 test('a subscription is never overdue', (t) => {
@@ -199,14 +199,14 @@ test('the shortest limit says how often to look', (t) => {
 
 test('an observer is told who calls what, and how it ended, how large and after which time', (t) => {
   const observer = new FakeObserver();
-  const { clock, exchanges, owner, open: opened } = open({ observer });
+  const { clock, calls, owner, open: opened } = open({ observer });
   clock.advance(5);
   const request = { id: 1, method: 'tools/call', params: { name: 'echo', arguments: { text: 'secret' } } };
-  const exchange = opened(request);
-  exchange.sentBytes = 30;
+  const call = opened(request);
+  call.sentBytes = 30;
   clock.advance(7);
   const answer = serverFrame({ id: 1, result: {} });
-  exchanges.answer(owner, exchange, answer);
+  calls.answer(owner, call, answer);
   t.deepEqual(observer.calls, [
     {
       client: { ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' },
@@ -222,14 +222,14 @@ test('an observer is told who calls what, and how it ended, how large and after 
 
 test('an error of the server is told from one that a bridge has made', (t) => {
   const observer = new FakeObserver();
-  const { exchanges, owner, open: opened } = open({ observer });
+  const { calls, owner, open: opened } = open({ observer });
   const data = { bridge: { reason: 'ERR_UPSTREAM_EXITED' } };
   for (const error of [
     { code: -32602, message: 'no' },
     { code: -32603, message: 'gone', data },
     { code: 'odd', message: 'odd' },
   ]) {
-    exchanges.answer(owner, opened(), serverFrame({ id: 1, error }));
+    calls.answer(owner, opened(), serverFrame({ id: 1, error }));
   }
   t.deepEqual(observer.outcomes, [
     { kind: 'error', code: -32602 },
@@ -240,21 +240,21 @@ test('an error of the server is told from one that a bridge has made', (t) => {
 
 test('a request that is refused is seen to begin and to end, and counts nowhere', (t) => {
   const observer = new FakeObserver();
-  const { exchanges, owner } = open({ observer });
-  const answer = exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
+  const { calls, owner } = open({ observer });
+  const answer = calls.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
   t.like(answer.json(), { id: 'x', error: { code: -32603 } });
   const outcome = { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' } as const;
   t.deepEqual(observer.calls[0]?.endings, [{ outcome, bytes: answer.bytes.length, durationMs: 0, server: undefined }]);
-  t.is(exchanges.size, 0);
+  t.is(calls.size, 0);
   t.deepEqual(owner.over, []);
 });
 
 test('an observer is told of a call that the bridge fails, and of one that the server ends by a notification', (t) => {
   const observer = new FakeObserver();
-  const { exchanges, owner, open: opened } = open({ observer });
-  exchanges.fail(owner, opened(), GONE);
+  const { calls, owner, open: opened } = open({ observer });
+  calls.fail(owner, opened(), GONE);
   const last = serverFrame({ method: 'notifications/cancelled', params: { requestId: 1 } });
-  exchanges.endedByServer(owner, opened(), last);
+  calls.endedByServer(owner, opened(), last);
   t.deepEqual(observer.outcomes, [{ kind: 'failed', code: 'ERR_UPSTREAM_EXITED' }, { kind: 'answered' }]);
   t.is(observer.calls[1]?.endings[0]?.bytes, last.bytes.length);
 });
@@ -279,18 +279,18 @@ test('an observer is told who uses what is deprecated in a modern call', (t) => 
   const observer = new FakeObserver();
   const uses: unknown[] = [];
   observer.used = (feature, by) => void uses.push([feature, by]);
-  const { exchanges, owner } = open({ observer });
+  const { calls, owner } = open({ observer });
   const client = { ...ORIGIN, era: 'modern', revision: '2026-07-28', name: 'c', version: '1' } as const;
   for (const era of ['modern', 'legacy'] as const) {
-    const own: ExchangeOwner = { ...owner, describe: () => ({ ...client, era }) };
+    const own: CallOwner = { ...owner, describe: () => ({ ...client, era }) };
     for (const [request, answer] of [
       [ASKS_FOR_LOGS, { id: 1, result: {} }],
       [{ id: 1, method: 'tools/call' }, ASKS_FOR_ROOTS],
     ] as const) {
       const frame = clientFrame(request);
-      const exchange = exchanges.create(frame, new FakeLane());
-      exchanges.open(own, exchange, frame);
-      exchanges.answer(own, exchange, serverFrame(answer));
+      const call = calls.create(frame, new FakeLane());
+      calls.open(own, call, frame);
+      calls.answer(own, call, serverFrame(answer));
     }
   }
   const by = { server: ORIGIN.server, client };
@@ -303,13 +303,13 @@ test('an observer is told who uses what is deprecated in a modern call', (t) => 
 test('a call that is only traced uses what is deprecated without anybody being told', (t) => {
   const begun: unknown[] = [];
   const tracer = { begin: (request: object) => void begun.push(request) } as unknown as Tracer;
-  const { exchanges, owner } = open({ tracer });
-  const own: ExchangeOwner = { ...owner, describe: (frame) => ({ ...owner.describe(frame), era: 'modern' }) };
+  const { calls, owner } = open({ tracer });
+  const own: CallOwner = { ...owner, describe: (frame) => ({ ...owner.describe(frame), era: 'modern' }) };
   const frame = clientFrame(ASKS_FOR_LOGS);
-  const exchange = exchanges.create(frame, new FakeLane());
-  exchanges.open(own, exchange, frame);
-  t.notThrows(() => exchanges.answer(own, exchange, serverFrame(ASKS_FOR_ROOTS)));
-  exchanges.refuse(own, frame, GONE);
+  const call = calls.create(frame, new FakeLane());
+  calls.open(own, call, frame);
+  t.notThrows(() => calls.answer(own, call, serverFrame(ASKS_FOR_ROOTS)));
+  calls.refuse(own, frame, GONE);
   t.is(begun.length, 2, 'also of one that is refused');
 });
 
@@ -321,34 +321,34 @@ test('an observer need not care how a call ends', (t) => {
     refused: () => {},
     used: () => {},
   };
-  const { exchanges, owner, open: opened } = open({ observer });
-  t.notThrows(() => exchanges.fail(owner, opened(), GONE));
-  t.notThrows(() => exchanges.refuse(owner, clientFrame({ id: 1, method: 'ping' }), GONE));
+  const { calls, owner, open: opened } = open({ observer });
+  t.notThrows(() => calls.fail(owner, opened(), GONE));
+  t.notThrows(() => calls.refuse(owner, clientFrame({ id: 1, method: 'ping' }), GONE));
 });
 
 test('where nobody observes, nobody is asked who calls, and the end needs no time', (t) => {
-  const { clock, exchanges, owner, open: opened } = open();
-  const silent: ExchangeOwner = { ...owner, describe: () => t.fail() as never };
+  const { clock, calls, owner, open: opened } = open();
+  const silent: CallOwner = { ...owner, describe: () => t.fail() as never };
   const frame = clientFrame({ id: 1, method: 'tools/call', params: { name: 'echo' } });
-  const exchange = exchanges.create(frame, new FakeLane());
-  exchanges.open(silent, exchange, frame);
-  exchanges.refuse(silent, frame, GONE);
+  const call = calls.create(frame, new FakeLane());
+  calls.open(silent, call, frame);
+  calls.refuse(silent, frame, GONE);
   clock.now = () => t.fail() as never;
-  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: {} }));
+  calls.answer(owner, call, serverFrame({ id: 1, result: {} }));
   clock.now = () => 0;
   const cancelled = opened();
   clock.now = () => t.fail() as never;
-  exchanges.cancel(owner, cancelled);
+  calls.cancel(owner, cancelled);
   t.is(cancelled.onEnded, undefined);
-  t.is(exchanges.size, 0);
+  t.is(calls.size, 0);
 });
 
 test('an observer that wants no calls is told of none', (t) => {
   const observer = new FakeObserver();
   observer.seesCalls = false;
-  const { exchanges, owner, open: opened } = open({ observer });
-  exchanges.answer(owner, opened(), serverFrame({ id: 1, result: {} }));
-  exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
+  const { calls, owner, open: opened } = open({ observer });
+  calls.answer(owner, opened(), serverFrame({ id: 1, result: {} }));
+  calls.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
   t.deepEqual(observer.calls, []);
 });
 
@@ -357,10 +357,10 @@ for (const tracer of [undefined, { begin: () => undefined }]) {
     const observer = new FakeObserver();
     let asked = 0;
     Object.defineProperty(observer, 'seesCalls', { get: () => asked++ % 3 === 0 });
-    const { exchanges, owner, open: opened } = open({ observer, tracer });
+    const { calls, owner, open: opened } = open({ observer, tracer });
     for (const id of [1, 2])
-      exchanges.answer(owner, opened({ id, method: `number ${id}` }), serverFrame({ id, result: {} }));
-    for (const id of [3, 4]) exchanges.refuse(owner, clientFrame({ id, method: `number ${id}` }), GONE);
+      calls.answer(owner, opened({ id, method: `number ${id}` }), serverFrame({ id, result: {} }));
+    for (const id of [3, 4]) calls.refuse(owner, clientFrame({ id, method: `number ${id}` }), GONE);
     t.deepEqual(
       observer.calls.map(({ method }) => method),
       ['number 1', 'number 4'],

@@ -1,9 +1,9 @@
-/** Where exchanges begin and end, as tests need it, and an observer that keeps what it sees. */
+/** Where calls begin and end, as tests need it, and an observer that keeps what it sees. */
 
 import type { Clock } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
-import { type CallTimes, ExchangeCapacity, Exchanges } from '../../src/relay/exchanges.ts';
+import { CallCapacity, Calls, type CallTimes } from '../../src/relay/calls.ts';
 import {
   type CallEnding,
   type ClientOrigin,
@@ -20,7 +20,7 @@ import type { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 
 /** What a test may say of it. */
-export interface ExchangesParts {
+export interface CallsParts {
   readonly observer?: Observer | undefined;
   readonly tracer?: Tracer | undefined;
   readonly speech?: ServerSpeech;
@@ -33,9 +33,9 @@ export interface ExchangesParts {
 /** As many calls as the command line allows when it says nothing. */
 const MAX_OPEN = 4096;
 
-export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
+export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
   const { observer, tracer, speech = new ServerSpeech(), refusal, tools, maxOpen = MAX_OPEN, maxBytes } = parts;
-  return new Exchanges({
+  return new Calls({
     clock,
     observer,
     tracer,
@@ -43,7 +43,7 @@ export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Excha
     refusal,
     tools,
     server: ORIGIN.server,
-    ...new ExchangeCapacity(maxOpen, maxBytes).share(),
+    ...new CallCapacity(maxOpen, maxBytes).share(),
   });
 }
 
@@ -51,7 +51,7 @@ export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: '
 
 /** What a relay needs besides its two ends; without limits of time where the test sets none. */
 export function relayParts(clock: Clock, times: Partial<CallTimes> = {}) {
-  return { exchanges: createExchanges(clock), origin: ORIGIN, era: 'legacy' as Era, requestTimeoutMs: 0, ...times };
+  return { calls: createCalls(clock), origin: ORIGIN, era: 'legacy' as Era, requestTimeoutMs: 0, ...times };
 }
 
 export interface SeenCall extends ObservedCall {
