@@ -43,7 +43,7 @@ export class CallRegistry implements CallHost {
   readonly #options: CallRegistryOptions;
   readonly calls: Calls;
   readonly #maxSessionInFlight: number;
-  readonly #calls = new LinkedList<ModernCall>();
+  readonly #open = new LinkedList<ModernCall>();
   #size = 0;
   readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
@@ -85,7 +85,7 @@ export class CallRegistry implements CallHost {
     }
     const call = new ModernCall(this, request, frame, peer);
     peer.listener = call;
-    this.#calls.add(call);
+    this.#open.add(call);
     this.#size += 1;
     this.#count(principal, 1);
     this.#startSweep();
@@ -150,7 +150,7 @@ export class CallRegistry implements CallHost {
   }
 
   #sweep(nowMs: number): void {
-    for (const call of this.#calls.toArray()) call.sweep(nowMs, this.#options);
+    for (const call of this.#open.toArray()) call.sweep(nowMs, this.#options);
   }
 
   /**
@@ -163,7 +163,7 @@ export class CallRegistry implements CallHost {
   }
 
   #hasOpenCalls(): boolean {
-    for (const call of this.#calls.toArray()) if (!call.isSubscription) return true;
+    for (const call of this.#open.toArray()) if (!call.isSubscription) return true;
     return false;
   }
 
@@ -175,7 +175,7 @@ export class CallRegistry implements CallHost {
     this.#isDraining = true;
     this.#stopSweep?.();
     this.#stopSweep = undefined;
-    for (const call of this.#calls.toArray()) call.close(reason);
+    for (const call of this.#open.toArray()) call.close(reason);
     this.#callerLinks.close(reason);
   }
 }

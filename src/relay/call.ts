@@ -18,8 +18,8 @@ export interface Lane {
    */
   readonly lostAtMs?: number | undefined;
   /**
-   * Headers of the client's HTTP request that `--forward-header` names, in lower case. The call's own request
-   * carries them. A message that belongs to no request carries those of the client's latest request.
+   * Headers of the client's HTTP request that `--forward-header` names, in lower case. The call's own request carries
+   * them. A message that belongs to no request carries those of the client's latest request.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Trace context from the client's HTTP request, if there is such a request and it has one. */
@@ -43,9 +43,10 @@ const OPEN: CallState = { kind: 'open' };
 const SETTLED: CallState = { kind: 'settled' };
 
 /**
- * A request of the client, from its arrival to its answer, and the lane that carries its messages. On an exclusive
- * link the server gets the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer.
- * A call can be a member of one list, which its owner keeps.
+ * One request of a client, from its arrival to its answer, and the lane that carries its messages. A request that the
+ * bridge makes of a server by itself is a call as well, whose client is the bridge. On an exclusive link the server gets
+ * the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer. A call can be a member of
+ * one list, which its owner keeps.
  */
 export class Call extends ListMember {
   readonly id: JsonRpcId;
@@ -99,7 +100,7 @@ export class Call extends ListMember {
 }
 
 /** A message of a client, with the call that it begins or is about. */
-export interface ClientRequest {
+export interface ClientMessage {
   readonly frame: Frame;
   readonly call: Call | undefined;
 }
@@ -117,8 +118,8 @@ export const INITIALIZE_TOO_LARGE = new BridgeError(
 );
 
 /**
- * The open calls of one client. They are found by id, by progress token, or by the most likely meaning of a
- * server's message.
+ * The open calls of one client. They are found by id, by progress token, or by the most likely meaning of a server's
+ * message.
  */
 export class CallTable {
   readonly #maxOpen: number;

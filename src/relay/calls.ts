@@ -58,7 +58,7 @@ export interface CallsOptions extends Observing {
   readonly refusal: RefuseRequest | undefined;
 }
 
-/** The owner of a call: it routes the messages, and leaves opening and ending the call to `Calls`. */
+/** Routes the messages of a call, and leaves opening and ending it to `Calls`. */
 export interface CallOwner {
   /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
@@ -159,7 +159,7 @@ export class Calls implements Observing {
   }
 
   /** Makes the call of a request that has arrived. The call counts from `open` on. */
-  create(request: Frame, lane: Lane): Call {
+  receive(request: Frame, lane: Lane): Call {
     const token = findProgressToken(request)?.value;
     const { id, method, bytes } = request;
     const call = new Call(id as JsonRpcId, method as string, lane, token, this.clock.now());

@@ -10,10 +10,10 @@ import type { Call, CallTable } from './call.ts';
 import type { Questions } from './questions.ts';
 
 /** Returns the call that the message itself points to. If the server withdraws a question, the question is closed. */
-export function findCallOf(frame: Frame, calls: CallTable, questions: Questions): Call | undefined {
+export function findCallOf(frame: Frame, open: CallTable, questions: Questions): Call | undefined {
   switch (frame.method) {
     case LOG_MESSAGE:
-      return calls.sole();
+      return open.sole();
     case CANCELLED: {
       const question = findCancelledId(frame);
       return question && questions.close(question.value);

@@ -20,12 +20,12 @@ import type { SessionRestorer } from './sessions/session-restorer.ts';
 
 export interface RelayOptions extends CallTimes {
   readonly log: Logger;
-  /** Shared with all other clients. */
+  /** Begins and ends the calls of this client and of all others. */
   readonly calls: Calls;
   readonly origin: ClientOrigin;
   /** The era of both ends. A modern relay is `ready` from the start, and its server asks nothing. */
   readonly era: Era;
-  /** Calls that this client may have open. Default: MAX_OPEN_EXCHANGES. */
+  /** Calls that this client may have open. Default: MAX_OPEN_CALLS. */
   readonly maxSessionInFlight?: number | undefined;
   /** Called when the handshake has succeeded. */
   readonly onReady: (revision: Revision) => void;
@@ -156,7 +156,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   }
 
   #requestFromClient(frame: Frame, lane: Lane): void {
-    const call = this.#calls.create(frame, lane);
+    const call = this.#calls.receive(frame, lane);
     if (this.#presence.isAwaited) this.#presence.sees(frame);
     const refusal = this.#refusal(call, frame);
     if (refusal !== undefined) {

@@ -42,7 +42,7 @@ function open(parts: CallsParts = {}): Opened {
     owner,
     open: (request = { id: 1, method: 'tools/call' }) => {
       const frame = clientFrame(request);
-      const call = calls.create(frame, new FakeLane());
+      const call = calls.receive(frame, new FakeLane());
       calls.open(owner, call, frame);
       return call;
     },
@@ -288,7 +288,7 @@ test('an observer is told who uses what is deprecated in a modern call', (t) => 
       [{ id: 1, method: 'tools/call' }, ASKS_FOR_ROOTS],
     ] as const) {
       const frame = clientFrame(request);
-      const call = calls.create(frame, new FakeLane());
+      const call = calls.receive(frame, new FakeLane());
       calls.open(own, call, frame);
       calls.answer(own, call, serverFrame(answer));
     }
@@ -306,7 +306,7 @@ test('a call that is only traced uses what is deprecated without anybody being t
   const { calls, owner } = open({ tracer });
   const own: CallOwner = { ...owner, describe: (frame) => ({ ...owner.describe(frame), era: 'modern' }) };
   const frame = clientFrame(ASKS_FOR_LOGS);
-  const call = calls.create(frame, new FakeLane());
+  const call = calls.receive(frame, new FakeLane());
   calls.open(own, call, frame);
   t.notThrows(() => calls.answer(own, call, serverFrame(ASKS_FOR_ROOTS)));
   calls.refuse(own, frame, GONE);
@@ -330,7 +330,7 @@ test('where nobody observes, nobody is asked who calls, and the end needs no tim
   const { clock, calls, owner, open: opened } = open();
   const silent: CallOwner = { ...owner, describe: () => t.fail() as never };
   const frame = clientFrame({ id: 1, method: 'tools/call', params: { name: 'echo' } });
-  const call = calls.create(frame, new FakeLane());
+  const call = calls.receive(frame, new FakeLane());
   calls.open(silent, call, frame);
   calls.refuse(silent, frame, GONE);
   clock.now = () => t.fail() as never;

@@ -27,7 +27,7 @@ function open(request: Frame, tracer: Tracer | undefined) {
   const observer = new FakeObserver();
   const calls = createCalls(new FakeClock(), { observer, tracer });
   const owner = { describe: () => CLIENT, ended: () => undefined };
-  const call = calls.create(request, new FakeLane());
+  const call = calls.receive(request, new FakeLane());
   return { observer, calls, owner, call, sent: calls.open(owner, call, request) };
 }
 

@@ -19,7 +19,7 @@ import {
 import type { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 
-/** What a test may say of it. */
+/** The parts of `Calls` that a test may set. */
 export interface CallsParts {
   readonly observer?: Observer | undefined;
   readonly tracer?: Tracer | undefined;

@@ -101,9 +101,9 @@ export class AbsorbedTask implements Asker {
   #ask(method: string, responses?: ReadonlyMap<string, Buffer>): void {
     const { host, call } = this.#options;
     const request = this.#request(method, responses);
-    const open = host.requests.open(this, request, call.lane);
-    this.#state = { kind: 'asked', request: open };
-    host.requests.send(request, open);
+    const sent = host.requests.open(this, request, call.lane);
+    this.#state = { kind: 'asked', request: sent };
+    host.requests.send(request, sent);
   }
 
   #request(method: string, responses?: ReadonlyMap<string, Buffer>): Frame {

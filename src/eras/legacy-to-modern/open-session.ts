@@ -73,6 +73,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
   /** True if the server declared logging, so that `logging/setLevel` is accepted. */
   readonly #takesLevel: boolean;
   readonly #takesSubscriptions: boolean;
+  /** The open calls that the server has to answer, by the client's call. */
   readonly #atServer = new Map<Call, CallAtModernServer>();
   readonly #changes: ChangeListener;
   readonly #results: LegacyResults;

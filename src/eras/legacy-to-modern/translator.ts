@@ -11,7 +11,7 @@ import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/vocabulary/meth
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Call, Lane } from '../../relay/call.ts';
+import type { Call, ClientMessage, Lane } from '../../relay/call.ts';
 import type { LinkOwner, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -38,11 +38,6 @@ export interface TranslatorOptions {
   readonly held: ParkedBytes;
 }
 
-interface HeldMessage {
-  readonly frame: Frame;
-  readonly call: Call | undefined;
-}
-
 /**
  * - `opening`: no `initialize` has come, or it was refused.
  * - `discovering`: the server's description is awaited. Messages of the client wait too.
@@ -58,7 +53,7 @@ type TranslatorState =
       readonly initialize: Call;
       readonly profile: ClientProfile;
       readonly discovery: SharedDiscovery;
-      readonly held: ByteQueue<HeldMessage>;
+      readonly held: ByteQueue<ClientMessage>;
     }
   | { readonly kind: 'ready'; readonly session: OpenSession };
 
@@ -166,13 +161,13 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
       initialize: call,
       profile,
       discovery,
-      held: new ByteQueue<HeldMessage>(HELD_LIMITS, frameBytes),
+      held: new ByteQueue<ClientMessage>(HELD_LIMITS, frameBytes),
     };
     discovery.seek(this);
     return true;
   }
 
-  #hold(held: ByteQueue<HeldMessage>, frame: Frame, call: Call | undefined): boolean {
+  #hold(held: ByteQueue<ClientMessage>, frame: Frame, call: Call | undefined): boolean {
     const { isFull } = held;
     if (frame.kind === 'request' && call !== undefined) {
       if (frame.method === INITIALIZE || isFull) {

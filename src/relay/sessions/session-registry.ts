@@ -30,7 +30,7 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly widerLimits?: WiderLimits | undefined;
   /** Calls that one session may have open. Default: the relay's. */
   readonly maxSessionInFlight?: number;
-  /** Shared by all sessions and the other calls of the bridge. */
+  /** Begins and ends the calls of all sessions, and the modern calls of the bridge. */
   readonly calls: Calls;
   /**
    * A session ends after this time in which its client was not connected and sent nothing, even if it has open calls.

@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { Call, type ClientRequest, type Lane } from '../call.ts';
+import { Call, type ClientMessage, type Lane } from '../call.ts';
 import type { LinkOwner, RestorePolicy, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from './restore-session.ts';
 import { isStanding, type SessionState } from './session-state.ts';
@@ -67,7 +67,7 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
   /** Unanswered requests whose success changes the state of the session. */
   readonly #standing = new Map<Call, Frame>();
   readonly #own = new Map<JsonRpcId, OwnRequest>();
-  readonly #waiting = new ByteQueue<ClientRequest>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
+  readonly #waiting = new ByteQueue<ClientMessage>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   /**
    * Notifications of possible changes. The client gets them when the server has answered everything that restores the
    * session, because the server reports later changes itself.

@@ -65,8 +65,8 @@ export abstract class SharedClient extends ListMember implements UpstreamLink {
 
 /**
  * The sender of a message to a shared server, which gets the answer: a client that has joined, or a modern call, which
- * comes alone and belongs to no client here. Only modern servers take calls. Each is in a list, and leaves it when the
- * client has left or the call is over.
+ * comes alone and belongs to no client here. Only modern servers take such calls. Each sender is in a list, and leaves
+ * it when the client has left or the call is over.
  */
 export type Sender = SharedClient | ModernCall;
 

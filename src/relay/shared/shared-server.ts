@@ -165,7 +165,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
     this.#era.clients.add(client);
   }
 
-  /** Takes a message of a client that has joined, or the request of a call. */
+  /** Takes a message of a client that has joined, or a call that comes alone, with its request. */
   send(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean {
     const state = this.#state;
     if (state.kind === 'serving' || state.kind === 'unheard') {
@@ -336,7 +336,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
     for (const call of this.#era.openCalls) call.serverDrained();
   }
 
-  /** The clients' sessions end with it, and so do the calls. */
+  /** The clients' sessions end with the server, and so do the calls that came alone. */
   async close(): Promise<void> {
     const state = this.#state;
     if (state.kind === 'restarting') state.cancel();
@@ -347,7 +347,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
       client.listener.serverClosed(SHUTTING_DOWN);
     }
     for (const call of this.#era.openCalls) call.fail(SHUTTING_DOWN);
-    // The calls that wait are of no client.
+    // Calls that came alone and wait are of no client.
     this.#held.refuseAll(SHUTTING_DOWN);
     if ('link' in state) state.link.close(SHUTTING_DOWN);
     await this.#options.dialer.close();

@@ -2,7 +2,7 @@ import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts'
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Call, ClientRequest } from '../../relay/call.ts';
+import type { Call, ClientMessage } from '../../relay/call.ts';
 import type { LinkOwner, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -19,7 +19,7 @@ export interface FoundLink {
 }
 
 /** Returns a way to a connection on which the client's first message still has to be sent. */
-export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, call }: ClientRequest): FoundLink {
+export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, call }: ClientMessage): FoundLink {
   return {
     open(client) {
       const link = dialer.dial(client);
@@ -31,7 +31,7 @@ export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, call }: C
 }
 
 /** Finds a link with the client's first message. Rejects with a BridgeError, or with the reason of the signal. */
-export type FindLink = (first: ClientRequest, signal: AbortSignal) => Promise<FoundLink>;
+export type FindLink = (first: ClientMessage, signal: AbortSignal) => Promise<FoundLink>;
 
 /** Messages that a client may send before its server is found. At the limit its side is paused. */
 export const MAX_HELD = 100;
@@ -84,7 +84,7 @@ export interface DetectingLinkOptions {
 export class DetectingLink implements UpstreamLink {
   listener: LinkOwner;
   readonly #options: DetectingLinkOptions;
-  readonly #held = new ByteQueue<ClientRequest>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
+  readonly #held = new ByteQueue<ClientMessage>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
   /** True if the client's side was paused, so that `serverDrained` has to follow. */
   #owesDrain = false;
   #state: LinkState = { kind: 'waiting' };
@@ -173,7 +173,7 @@ export class DetectingLink implements UpstreamLink {
   }
 
   /** Sends the waiting messages. A client that is gone by now does no harm, because a closed link ignores messages. */
-  #sendHeld(held: readonly ClientRequest[], link: UpstreamLink): void {
+  #sendHeld(held: readonly ClientMessage[], link: UpstreamLink): void {
     let hasCapacity = true;
     for (const { frame, call } of held) hasCapacity = link.send(frame, call) && hasCapacity;
     // If there is no capacity, the link itself calls `serverDrained` later.
@@ -182,13 +182,13 @@ export class DetectingLink implements UpstreamLink {
 
   // ---- the decision
 
-  #begin(first: ClientRequest): void {
+  #begin(first: ClientMessage): void {
     const controller = new AbortController();
     this.#state = { kind: 'deciding', controller };
     void this.#decide(first, controller.signal);
   }
 
-  async #decide(first: ClientRequest, signal: AbortSignal): Promise<void> {
+  async #decide(first: ClientMessage, signal: AbortSignal): Promise<void> {
     try {
       const found = await this.#options.findLink(first, signal);
       if (this.#isOver) found.close(CLIENT_LEFT);

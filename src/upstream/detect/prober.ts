@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { PING } from '../../mcp/vocabulary/methods.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import { Call, type ClientRequest, type Lane } from '../../relay/call.ts';
+import { Call, type ClientMessage, type Lane } from '../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
@@ -114,7 +114,7 @@ export class Prober implements ServerListener, FoundLink {
    * Sends a client's request unchanged. Its answer, and all other messages of the server, stay in the connection for
    * its next owner. The caller limits the time. Never rejects, and does not resolve if `close` is called here.
    */
-  try({ frame, call }: ClientRequest): Promise<Answer<ProbeOutcome>> {
+  try({ frame, call }: ClientMessage): Promise<Answer<ProbeOutcome>> {
     this.connection.listener = undefined;
     this.connection.onUnheard = (arrival) => this.#unheard(arrival);
     return this.#answer('no answer', (settle) => {

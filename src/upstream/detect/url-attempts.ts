@@ -6,7 +6,7 @@ import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/h
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { ClientRequest } from '../../relay/call.ts';
+import type { ClientMessage } from '../../relay/call.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Connector } from '../connection.ts';
 import { endSession } from '../remote/end-session.ts';
@@ -99,7 +99,7 @@ const NO_BODY = Buffer.alloc(0);
 
 export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   /** The client's `initialize`. */
-  readonly request: ClientRequest;
+  readonly request: ClientMessage;
   readonly streamable: Connector;
   readonly httpSse: Connector;
 }

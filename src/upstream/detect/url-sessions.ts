@@ -9,7 +9,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
-import type { ClientRequest } from '../../relay/call.ts';
+import type { ClientMessage } from '../../relay/call.ts';
 import type { LinkOwner, Readiness, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
@@ -115,7 +115,7 @@ export function createHttpClient({
 class NothingFound extends Error {}
 
 /** A client's first request, and the state of its session. */
-interface FirstRequest extends ClientRequest {
+interface FirstRequest extends ClientMessage {
   readonly session: SessionState | undefined;
 }
 

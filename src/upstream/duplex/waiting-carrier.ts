@@ -1,5 +1,5 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import type { Call, ClientRequest } from '../../relay/call.ts';
+import type { Call, ClientMessage } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Carrier } from './carrier.ts';
 
@@ -9,7 +9,7 @@ const WAITING_LIMITS = { maxItems: 100, maxBytes: 1024 * 1024 };
 /** Keeps the messages for a carrier that cannot be opened yet. */
 export class WaitingCarrier implements Carrier {
   readonly process = undefined;
-  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, frameBytes);
+  readonly #waiting = new ByteQueue<ClientMessage>(WAITING_LIMITS, frameBytes);
   readonly #closed: () => void;
   #isPaused = false;
   #isClosed = false;

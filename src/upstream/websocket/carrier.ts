@@ -13,7 +13,7 @@ import {
   type WebSocketListener,
 } from '../../http/websocket/connection.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
-import type { Call, ClientRequest } from '../../relay/call.ts';
+import type { Call, ClientMessage } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
@@ -52,7 +52,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   readonly #listener: CarrierListener;
   readonly #log: Logger;
   readonly #name: string;
-  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, frameBytes);
+  readonly #waiting = new ByteQueue<ClientMessage>(WAITING_LIMITS, frameBytes);
   readonly #scanner = new EnvelopeScanner();
   #isPaused = false;
   /** True after the first message that could not be read, so that the log warns of it only once per connection. */

@@ -68,7 +68,7 @@ export class FromServer {
   #answer(frame: Frame): void {
     const own = this.#takeOwn(frame.id);
     if (own !== undefined) return own(frame);
-    const pending = this.#takeCall(frame.id);
+    const pending = this.#takePending(frame.id);
     if (pending === undefined) {
       this.#answeredLate(frame.id);
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
@@ -87,7 +87,7 @@ export class FromServer {
   }
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
-  #takeCall(id: JsonRpcId | undefined): PendingCall | undefined {
+  #takePending(id: JsonRpcId | undefined): PendingCall | undefined {
     return id === undefined ? this.#state.pendingCalls.takeSole() : this.#state.pendingCalls.take(id);
   }
 
@@ -221,12 +221,10 @@ export class FromServer {
     if (fault.kind === 'notification') return;
     const own = this.#takeOwn(fault.id);
     if (own !== undefined) return own(errorFrame(fault.id, rpcErrorOf(fault.error)));
-    const pending = this.#takeCall(fault.id);
+    const pending = this.#takePending(fault.id);
     if (pending === undefined) return fault.kind === undefined ? undefined : this.#answeredLate(fault.id);
     pending.upstream?.settle();
     pending.over?.('failed');
     pending.client.listener.fromServer(errorFrame(pending.idToken, rpcErrorOf(fault.error)), pending.call);
   }
 }
-
-// ---- Open calls
