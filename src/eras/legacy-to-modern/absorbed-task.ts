@@ -9,8 +9,9 @@ import type { Call } from '../../relay/call.ts';
 import { type Frame, withParams, withPayload } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, joinMembers, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { MAX_ASKING_MS } from '../asking-limits.ts';
 import { type CallAtModernServerHost, violation } from './call-host.ts';
-import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
+import { InputRound } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
 const GET = 'tasks/get';
@@ -149,7 +150,7 @@ export class AbsorbedTask implements Asker {
     const round = new InputRound({
       host,
       call,
-      untilMs: host.clock.now() + ROUNDS_TIMEOUT_MS,
+      untilMs: host.clock.now() + MAX_ASKING_MS,
       hold,
       onAnswered: (answers) => this.#give(answers),
       onFailed: (reason) => {

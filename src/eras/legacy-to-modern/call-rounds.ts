@@ -3,12 +3,11 @@ import { type InputAnswers, readInputRequired } from '../../mcp/classify/input-r
 import { isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Call } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { MAX_ASKING_MS, MAX_ROUNDS } from '../asking-limits.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import { type CallAtModernServerHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
-import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
+import { InputRound } from './input-round.ts';
 
-/** Times that a server may ask for more within one call. */
-const MAX_ROUNDS = 10;
 /**
  * Pauses before a call is repeated for a server that requires no input but only the repetition. Each pause is twice as
  * long as the one before, up to the maximum.
@@ -84,7 +83,7 @@ export class CallRounds {
     const round = new InputRound({
       host,
       call,
-      untilMs: this.#startedMs + ROUNDS_TIMEOUT_MS,
+      untilMs: this.#startedMs + MAX_ASKING_MS,
       hold: (bytes) => this.hold(stateBytes + bytes),
       onAnswered: (responses) => this.#ready(responses, requestState),
       onFailed: onInputFailed,

@@ -8,15 +8,12 @@ import type { Call } from '../../relay/call.ts';
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import { MAX_ASKED_AT_ONCE } from '../asking-limits.ts';
 import type { CallAtModernServerHost } from './call-host.ts';
 import type { PendingInput, PendingInputOwner } from './pending-inputs.ts';
 
 /** Time for all answers of one round. A person may be thinking, and progress of the client starts the time again. */
 export const ROUND_TIMEOUT_MS = 600_000;
-/** Time from the first round to the last, whatever progress is reported. */
-export const ROUNDS_TIMEOUT_MS = 1_800_000;
-/** A server that asks for more at once is not asking a person. */
-export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
   readonly host: CallAtModernServerHost;

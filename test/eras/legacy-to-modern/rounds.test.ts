@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_ASKED_AT_ONCE } from '../../../src/eras/legacy-to-modern/input-round.ts';
+import { MAX_ASKED_AT_ONCE } from '../../../src/eras/asking-limits.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { MAX_WAITING_BYTES } from '../../../src/relay/shared/legacy/early-questions.ts';
 import { clientFrame } from '../../support/frames.ts';

@@ -7,6 +7,7 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
+import { MAX_ASKING_MS } from '../../asking-limits.ts';
 import { CallRecord, MAYBE_ELSEWHERE } from './call-record.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
 import { type ClientAsker, type InputQuestion, type KeyedQuestion, OpenQuestions } from './questions.ts';
@@ -19,8 +20,6 @@ export const COALESCING_MS = 25;
 export const MAX_COALESCING_MS = 100;
 /** Time for a client to come back with its answers, in each round. */
 export const PARK_MS = 5 * 60_000;
-/** Time for a call with all its rounds. */
-export const MAX_CALL_MS = 30 * 60_000;
 /** Time for which an outcome is kept for a client that asks for it again. */
 export const RETENTION_MS = 60_000;
 
@@ -249,7 +248,7 @@ export class ParkedCall implements ClientAsker {
   }
 
   #take(question: InputQuestion): boolean {
-    if (this.#deadlineMs === 0) this.#deadlineMs = this.#clock.now() + MAX_CALL_MS;
+    if (this.#deadlineMs === 0) this.#deadlineMs = this.#clock.now() + MAX_ASKING_MS;
     return this.#openQuestions().add(question);
   }
 

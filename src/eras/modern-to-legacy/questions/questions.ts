@@ -7,14 +7,12 @@ import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { notificationFrame } from '../../../wire/write-message.ts';
+import { MAX_ASKED_AT_ONCE } from '../../asking-limits.ts';
 import { legacyAnswer, refusedAnswer } from '../call-messages.ts';
 import type { RootsQuestion } from './roots-questions.ts';
 
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
 export const KEEP_ALIVE_MS = 20_000;
-
-/** A server that wants to know more at once does not ask people. */
-export const MAX_ASKED_AT_ONCE = 100;
 
 /** A question of the server to the client while it works on a call. */
 export interface InputQuestion {

@@ -14,10 +14,9 @@ import type { Frame } from '../../../wire/frame.ts';
 import { findMember } from '../../../wire/json/outline.ts';
 import { isStringToken } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
+import { MAX_ROUNDS } from '../../asking-limits.ts';
 import type { ClientAsker } from './questions.ts';
 
-/** Times that one call may be refused for URL elicitations. */
-export const MAX_URL_ROUNDS = 10;
 /** Time that a call waits until the server says that the visit has had its effect. Many servers never say so. */
 export const COMPLETION_MS = 20_000;
 
@@ -160,7 +159,7 @@ export class RequiredElicitations {
     const { asker, declared, failed } = this.#options;
     if (!takesUrls(declared.capabilities)) return failed(URL_MODE_MISSING);
     this.#rounds += 1;
-    if (this.#rounds > MAX_URL_ROUNDS) return failed(tooManyRounds(error));
+    if (this.#rounds > MAX_ROUNDS) return failed(tooManyRounds(error));
     this.#isAccepted = true;
     this.#ids = elicitations.flatMap(({ elicitationId }) => (elicitationId === undefined ? [] : [elicitationId]));
     for (const { request } of elicitations) {

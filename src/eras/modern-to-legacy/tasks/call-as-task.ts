@@ -3,8 +3,8 @@ import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
 import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
+import { MAX_ASKING_MS } from '../../asking-limits.ts';
 import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
-import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
 /** Time for a server to end a task before it is left alone with it. */
@@ -45,7 +45,7 @@ export class CallAsTask {
 
   start(call: Frame): void {
     this.#state = CREATING;
-    const request = new SessionRequest(asTask(call, MAX_CALL_MS), CALL_TOOL, (answer) => this.#created(answer));
+    const request = new SessionRequest(asTask(call, MAX_ASKING_MS), CALL_TOOL, (answer) => this.#created(answer));
     this.#options.user.sendRequest(request);
   }
 

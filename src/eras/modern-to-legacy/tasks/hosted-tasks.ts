@@ -19,15 +19,15 @@ import type { InitializeResult } from '../../../relay/shared/legacy/initialize-r
 import type { OutcomeStorage, StoredOutcome } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
+import { MAX_ASKING_MS } from '../../asking-limits.ts';
 import { ParkedBytes } from '../../parked-bytes.ts';
 import { answerOf, modernResult } from '../call-messages.ts';
-import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from '../questions/parked-calls.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
 import { offersTasks } from './task-tools.ts';
 
 /** A task may take as long as any other call; a server may want to keep its own tasks for less. */
-export const MAX_TASK_MS = MAX_CALL_MS;
+export const MAX_TASK_MS = MAX_ASKING_MS;
 
 export type NewTask = Omit<
   HostedTaskOptions,

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { MAX_ASKED_AT_ONCE } from '../../../../src/eras/asking-limits.ts';
 import {
   COALESCING_MS,
   type Follower,
@@ -11,7 +12,7 @@ import {
   ParkedCalls,
   type ParkingLimits,
 } from '../../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
-import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../../src/eras/modern-to-legacy/questions/questions.ts';
+import type { InputQuestion } from '../../../../src/eras/modern-to-legacy/questions/questions.ts';
 import { RequestStates } from '../../../../src/eras/modern-to-legacy/questions/request-state.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
 import { resultFrame } from '../../../../src/wire/write-message.ts';
