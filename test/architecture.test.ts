@@ -58,6 +58,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   upstream: [
     'printable.ts',
     'relay/ports.ts',
+    'relay/readiness.ts',
     'relay/call.ts',
     'relay/modern-call.ts',
     'relay/observer.ts',

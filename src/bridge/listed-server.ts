@@ -14,7 +14,7 @@ import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { ANONYMOUS, principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
-import type { Readiness } from '../relay/ports.ts';
+import { type NotReady, READY, type Readiness } from '../relay/readiness.ts';
 import type { Replica } from '../replicas/replica.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
@@ -60,9 +60,9 @@ type ListedState =
   | {
       readonly kind: 'starting';
       readonly started: Promise<ServedServer>;
-      readonly failure: BridgeError | undefined;
+      readonly failure: NotReady | undefined;
     }
-  | { readonly kind: 'failed'; readonly failure: BridgeError }
+  | { readonly kind: 'failed'; readonly failure: NotReady }
   | { readonly kind: 'serving'; readonly served: ServedServer }
   | { readonly kind: 'removed' };
 
@@ -137,9 +137,9 @@ export class ListedServer extends Composite {
         return state.served.readiness();
       case 'starting':
       case 'failed':
-        return state.failure === undefined ? { state: 'ready' } : { state: 'refused', error: state.failure };
+        return state.failure ?? READY;
       default:
-        return { state: 'ready' };
+        return READY;
     }
   }
 
@@ -149,7 +149,8 @@ export class ListedServer extends Composite {
     const known = this.readiness();
     const parts = this.parts().map((served) => served.inspect());
     const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
-    const isIdle = this.#state.kind !== 'serving' && known.state === 'ready';
+    const { clock, wallClock } = this.#parts.deps;
+    const sinceMs = known.state === 'ready' ? undefined : wallClock() - (clock.now() - known.sinceMs);
     return {
       name: nameServer(this.#config),
       url: url(path),
@@ -158,7 +159,8 @@ export class ListedServer extends Composite {
       wsUrl: webSocket === 'served' ? addressOf({ scheme: 'ws' }, url(wsPath)) : undefined,
       hubs: this.#hubCalls().map((call) => call.inspect()),
       kind: this.#config.target.kind,
-      state: isIdle ? 'idle' : known.state,
+      state: known.state === 'ready' && !this.#hasBeenUsed(parts) ? 'not-started' : known.state,
+      sinceMs,
       problem: known.state === 'ready' ? undefined : known.error.message,
       verdicts: parts[0]?.verdicts ?? [],
       sessions: sum(({ sessions }) => sessions),
@@ -167,6 +169,11 @@ export class ListedServer extends Composite {
       restarts: sum(({ restarts }) => restarts),
       queues: sumOfQueues(parts.flatMap(({ queues }) => queues)),
     };
+  }
+
+  /** True if a client has used the server, as far as that shows: a process was started, or a connection made. */
+  #hasBeenUsed(parts: readonly InspectedPart[]): boolean {
+    return parts.some(({ processes, restarts, verdicts }) => processes + restarts + verdicts.length > 0);
   }
 
   get hasCapacity(): boolean {
@@ -195,7 +202,7 @@ export class ListedServer extends Composite {
         started.then(
           (served) => this.#started(starting, served),
           (thrown: unknown) => {
-            if (this.#state === starting) this.#state = { kind: 'failed', failure: toBridgeError(thrown) };
+            if (this.#state === starting) this.#failed(toBridgeError(thrown), failure?.sinceMs);
           },
         );
         return started;
@@ -214,6 +221,10 @@ export class ListedServer extends Composite {
     } catch (thrown) {
       throw toBridgeError(thrown);
     }
+  }
+
+  #failed(error: BridgeError, sinceMs = this.#parts.deps.clock.now()): void {
+    this.#state = { kind: 'failed', failure: { state: 'failing', error, sinceMs, dialling: 'refused' } };
   }
 
   /** The configuration may have changed during the start, or the server may have been removed. */

@@ -13,7 +13,7 @@ import { WELL_KNOWN } from '../http/auth/protected-resource.ts';
 import { respondError, respondJson, respondText } from '../http/server/respond.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { ServedEndpoint } from '../observe/usage/usage.ts';
-import type { Readiness } from '../relay/ports.ts';
+import { READY, type Readiness, unreadinessOf } from '../relay/readiness.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { Composite } from './lifecycle.ts';
@@ -267,7 +267,7 @@ export class ServerList extends Composite implements Router {
         ...(config.listing !== undefined && { name: config.listing.name }),
         url: url(endpoints.path, request),
         ...(endpoints.httpSse === 'served' && { sseUrl: url(endpoints.ssePath, request) }),
-        ready: server.readiness().state === 'ready',
+        ready: unreadinessOf(server.readiness()) === undefined,
       };
     });
   }
@@ -305,7 +305,7 @@ export class ServerList extends Composite implements Router {
 
   /** Returns the first required server that is not ready. */
   #unready(): ListedServer | undefined {
-    return this.#required().find((server) => server.readiness().state !== 'ready');
+    return this.#required().find((server) => unreadinessOf(server.readiness()) !== undefined);
   }
 
   #required(): readonly ListedServer[] {
@@ -346,8 +346,7 @@ interface DescribedServer {
 }
 
 const READYZ = '/readyz';
-const READY: Readiness = { state: 'ready' };
-const ENDING: Readiness = { state: 'refused', error: SHUTTING_DOWN };
+const ENDING: Readiness = { state: 'stopped', error: SHUTTING_DOWN, sinceMs: 0, dialling: 'refused' };
 
 function segmentOf(path: string): string {
   const end = path.indexOf('/', 1);

@@ -130,12 +130,13 @@ export type HandledRequest = IncomingMessage & {
 };
 
 /**
- * - `idle`: no client has used the server yet; it has no process and no connection.
+ * - `not-started`: no client has used the server yet, so it has no process and no connection.
+ * - `starting`: the server was started, and has not answered yet.
  * - `ready`: clients can be served, as far as is known.
- * - `unproven`: the last attempt failed.
- * - `refused`: clients cannot be served now.
+ * - `failing`: the last attempt to start or reach the server failed, and it is tried again.
+ * - `stopped`: the server has failed so often that it is not tried for a while.
  */
-export type ServerState = 'idle' | 'ready' | 'unproven' | 'refused';
+export type ServerState = 'not-started' | 'starting' | 'ready' | 'failing' | 'stopped';
 
 export interface ServerStatus {
   readonly name: string;

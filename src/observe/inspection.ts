@@ -19,12 +19,22 @@ export interface Inspection {
 }
 
 /**
- * - `idle`: no client has called it yet; it has no process and no connection.
+ * - `not-started`: no client has used it yet, so it has no process and no connection.
+ * - `starting`: it was started, and has not answered yet.
  * - `ready`: clients can be served, as far as is known.
- * - `unproven`: the last attempt to use it failed.
- * - `refused`: it cannot be served now.
+ * - `failing`: the last attempt to start or reach it failed, and it is tried again.
+ * - `stopped`: it has failed so often that it is not tried for a while.
  */
-export type ServerState = 'idle' | 'ready' | 'unproven' | 'refused';
+export type ServerState = 'not-started' | 'starting' | 'ready' | 'failing' | 'stopped';
+
+/** How each state is called wherever people read it. */
+export const STATE_WORDS: Readonly<Record<ServerState, string>> = {
+  'not-started': 'not started',
+  starting: 'starting',
+  ready: 'ready',
+  failing: 'failing',
+  stopped: 'stopped after failures',
+};
 
 export interface InspectedServer {
   /** The name in the configuration file; for a server given on the command line, its program or host. */
@@ -41,6 +51,8 @@ export interface InspectedServer {
   readonly hubs: readonly InspectedHub[];
   readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
+  /** Wall-clock time since when it is starting, failing or stopped, ms since the epoch; undefined in other states. */
+  readonly sinceMs: number | undefined;
   /** The reason why it is not ready; undefined if it is. */
   readonly problem: string | undefined;
   /** Detected protocols of the server, the later era first; empty until one is detected. */

@@ -30,6 +30,14 @@ type PolicyState =
       readonly lastError: BridgeError;
     };
 
+/** Attempts to start a server that has not answered yet. */
+export interface StartAttempt {
+  /** Time of the first failure, or of the latest start if none has failed yet. */
+  readonly sinceMs: number;
+  /** The reason why the last child did not respond; undefined if one has been started and may still respond. */
+  readonly failure: BridgeError | undefined;
+}
+
 /**
  * Decides when a server may be started again. Counts over all children of one command, so that a server that cannot run
  * is not started again for each client. Pure: time and randomness are injected.
@@ -37,8 +45,10 @@ type PolicyState =
 export class RestartPolicy {
   readonly #options: RestartPolicyOptions;
   #state: PolicyState = { kind: 'working', failures: 0 };
-  /** The error of the last start; undefined if it succeeded or there was none. */
-  #failure: BridgeError | undefined;
+  /** The attempts since the server last answered; undefined if there were none. */
+  #attempt: StartAttempt | undefined;
+  /** True if a child has responded. A later start is one of a server that is known to work. */
+  #hasServed = false;
 
   constructor(options: RestartPolicyOptions) {
     this.#options = options;
@@ -48,6 +58,9 @@ export class RestartPolicy {
   started(): void {
     const refusal = this.refusal();
     if (refusal !== undefined) throw refusal;
+    if (!this.#hasServed && this.#attempt?.failure === undefined) {
+      this.#attempt = { sinceMs: this.#options.clock.now(), failure: undefined };
+    }
     if (this.#state.kind === 'crash-looping') {
       // This start is a trial. The next one must wait until its outcome can be known.
       this.#state = { ...this.#state, untilMs: this.#options.clock.now() + this.delayMs() };
@@ -57,7 +70,8 @@ export class RestartPolicy {
   /** Called when a child has responded, which proves that the server can run. */
   served(): void {
     this.#state = { kind: 'working', failures: 0 };
-    this.#failure = undefined;
+    this.#hasServed = true;
+    this.#attempt = undefined;
     this.#options.noted('served');
   }
 
@@ -66,7 +80,7 @@ export class RestartPolicy {
    * may be started at once.
    */
   unanswered(error: BridgeError): void {
-    this.#failure = error;
+    this.#noteFailure(error);
     this.#options.noted('failed');
   }
 
@@ -81,7 +95,7 @@ export class RestartPolicy {
       return;
     }
     this.#countFailure(error);
-    this.#failure = error;
+    this.#noteFailure(error);
     this.#options.noted('failed');
   }
 
@@ -107,9 +121,15 @@ export class RestartPolicy {
     return Math.round(fullMs * (0.5 + this.#options.random() / 2));
   }
 
-  /** The reason why the last child did not respond; undefined once a child has. */
-  get failure(): BridgeError | undefined {
-    return this.#failure;
+  #noteFailure(failure: BridgeError): void {
+    const { clock } = this.#options;
+    const sinceMs = this.#attempt?.failure === undefined ? clock.now() : this.#attempt.sinceMs;
+    this.#attempt = { sinceMs, failure };
+  }
+
+  /** The attempts to start the server since it last answered; undefined if there was none, or it has answered. */
+  get attempt(): StartAttempt | undefined {
+    return this.#attempt;
   }
 
   /** Returns the error that forbids a start now; undefined if a child may be started. */

@@ -14,6 +14,7 @@ import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Call, Lane } from './call.ts';
 import type { CallServer } from './modern-call.ts';
+import type { Readiness } from './readiness.ts';
 import type { SessionState } from './sessions/session-state.ts';
 
 /** The client as the relay sees it. Implemented in downstream/. */
@@ -117,17 +118,6 @@ export interface ServerFault {
   readonly kind: Frame['kind'] | undefined;
   readonly id: Frame['id'];
 }
-
-/**
- * Answers whether a client could be served now.
- * - `ready`: as far as is known, it could.
- * - `unproven`: the last attempt failed, and nothing else is known. Dialling is allowed.
- * - `refused`: it could not. Dialling fails with this error, or waits.
- */
-export type Readiness =
-  | { readonly state: 'ready' }
-  | { readonly state: 'unproven'; readonly error: BridgeError }
-  | { readonly state: 'refused'; readonly error: BridgeError };
 
 /** The client that a link for modern requests is for. Each of its requests carries its own metadata. */
 export interface CallContext {

@@ -2,7 +2,7 @@ import type { ClusterConfig } from '../config/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { OtherReplicas } from '../observe/status/other-replicas.ts';
-import type { Readiness } from '../relay/ports.ts';
+import { READY, type Readiness } from '../relay/readiness.ts';
 import { Forwarder } from './forwarding/forwarder.ts';
 import { EntryLinks } from './forwarding/link/entry-links.ts';
 import { LinkSecrets } from './forwarding/link/link-secrets.ts';
@@ -161,7 +161,8 @@ export class Replica {
    */
   readiness(): Readiness {
     const isDoubtful = !this.#cluster.isHeld && [...this.#servers].some(({ state }) => state.sessions !== undefined);
-    return isDoubtful ? { state: 'refused', error: NOT_HELD } : { state: 'ready' };
+    if (!isDoubtful) return READY;
+    return { state: 'failing', error: NOT_HELD, sinceMs: this.#deps.clock.now(), dialling: 'refused' };
   }
 
   get isStoreAvailable(): boolean {

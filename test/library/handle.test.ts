@@ -166,7 +166,7 @@ test('serves several servers below their names, and listens on a port of its own
   t.deepEqual(
     bridge.inspect().map(({ name, state }) => [name, state]),
     [
-      ['everything', 'idle'],
+      ['everything', 'not-started'],
       ['my files', 'ready'],
     ],
   );

@@ -56,17 +56,17 @@ test('is ready until the failures in a row make a crash loop', (t) => {
 
 test('tells of the last failure from the first one on, until a child answers', (t) => {
   const { policy, clock } = createPolicy();
-  t.is(policy.failure, undefined);
+  t.is(policy.attempt?.failure, undefined);
   crashTimes(policy, 1);
   clock.advance(3_600_000);
-  t.is(policy.failure, crash);
+  t.is(policy.attempt?.failure, crash);
   policy.served();
-  t.is(policy.failure, undefined);
+  t.is(policy.attempt?.failure, undefined);
   policy.failed(crash, true);
-  t.is(policy.failure, undefined, 'it can run: it has served');
+  t.is(policy.attempt?.failure, undefined, 'it can run: it has served');
   const silent = new BridgeError('ERR_UPSTREAM_TIMEOUT', 'no answer');
   for (let time = 0; time < CRASH_LOOP_FAILURES; time++) policy.unanswered(silent);
-  t.is(policy.failure, silent);
+  t.is(policy.attempt?.failure, silent);
   t.is(policy.refusal(), undefined, 'silence is no crash');
 });
 

@@ -1,7 +1,8 @@
 /** Connections without sockets or processes, whose servers are played by the test. */
 import type { BridgeError } from '../../src/errors.ts';
 import type { Call } from '../../src/relay/call.ts';
-import type { Readiness, ServerListener, ServerProcess } from '../../src/relay/ports.ts';
+import type { ServerListener, ServerProcess } from '../../src/relay/ports.ts';
+import type { Readiness } from '../../src/relay/readiness.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
 import { Connection, type Connector, type CreateLifeCheck } from '../../src/upstream/connection.ts';
 import type { Frame } from '../../src/wire/frame.ts';

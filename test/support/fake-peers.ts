@@ -10,13 +10,13 @@ import type {
   CallContext,
   DownstreamPeer,
   LinkOwner,
-  Readiness,
   ServerFault,
   ServerListener,
   ServerProcess,
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
+import type { Readiness } from '../../src/relay/readiness.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import type { SoleCallContext } from './dial-call.ts';

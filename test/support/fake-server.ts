@@ -7,12 +7,12 @@ import type {
   CallerDialers,
   CallerEnvironment,
   DialerForCaller,
-  Readiness,
   ServerFault,
   ServerListener,
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
+import type { Readiness } from '../../src/relay/readiness.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import type { SoleCallContext } from './dial-call.ts';

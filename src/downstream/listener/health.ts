@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { BridgeError } from '../../errors.ts';
 import type { Authenticator } from '../../http/auth/callers.ts';
 import { respondJson } from '../../http/server/respond.ts';
-import type { Readiness } from '../../relay/ports.ts';
+import { type Readiness, unreadinessOf } from '../../relay/readiness.ts';
 import type { OpenRoute } from './http-server.ts';
 
 /** The facts that decide if a call could be served now. */
@@ -35,8 +35,8 @@ export interface HealthSources extends ReadinessSources {
 export function readinessRoute(sources: HealthSources): OpenRoute {
   const { authenticator, isKnownTo } = sources;
   return (response, askWhetherWelcome) => {
-    const known = sources.readiness();
-    if (known.state === 'ready') return respondReady(response, sources);
+    const known = unreadinessOf(sources.readiness());
+    if (known === undefined) return respondReady(response, sources);
     askWhetherWelcome(authenticator(), (principal) =>
       respondUnready(response, known.error, principal !== undefined && isKnownTo(principal) ? 'with-reason' : 'code'),
     );
@@ -45,8 +45,8 @@ export function readinessRoute(sources: HealthSources): OpenRoute {
 
 /** Responds to a caller that may use the server in question. */
 export function respondReadiness(response: ServerResponse, sources: ReadinessSources): void {
-  const known = sources.readiness();
-  if (known.state === 'ready') respondReady(response, sources);
+  const known = unreadinessOf(sources.readiness());
+  if (known === undefined) respondReady(response, sources);
   else respondUnready(response, known.error, 'with-reason');
 }
 

@@ -1,7 +1,8 @@
 import type { Deps } from '../../deps.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { Lane } from '../../relay/call.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import { ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
 import { SharedDiscovery } from './shared-discovery.ts';
 import { LegacyToModern, type TranslatorOptions } from './translator.ts';

@@ -5,14 +5,8 @@ import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { CallServer, ModernCall } from '../../relay/modern-call.ts';
-import type {
-  CallContext,
-  CallDialer,
-  Readiness,
-  ServerListener,
-  SessionDialer,
-  UpstreamLink,
-} from '../../relay/ports.ts';
+import type { CallContext, CallDialer, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';

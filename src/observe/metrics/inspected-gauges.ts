@@ -3,9 +3,9 @@ import type { InspectedServer, Inspection, ServerState } from '../inspection.ts'
 import { labelOfRevision } from './bounded-labels.ts';
 import { type Family, type LabelText, writeLabels, writeSample } from './families.ts';
 
-const STATES: readonly ServerState[] = ['idle', 'ready', 'unproven', 'refused'];
+const STATES: readonly ServerState[] = ['not-started', 'starting', 'ready', 'failing', 'stopped'];
 /** States in which a call would be served, as far as is known. */
-const UP: ReadonlySet<ServerState> = new Set(['idle', 'ready']);
+const UP: ReadonlySet<ServerState> = new Set(['not-started', 'starting', 'ready']);
 
 type Sample = readonly [labels: LabelText, value: number];
 

@@ -37,6 +37,7 @@ export function createStatus({ ownAddress, inspect, activity, usage, hosts, snip
         hubs: server.hubs.map(({ url, state, problem }) => ({ url, state, problem: problem ?? null })),
         kind: server.kind,
         state: server.state,
+        sinceMs: server.sinceMs ?? null,
         problem: server.problem ?? null,
         speaks: toSpeech(server.verdicts[0]),
         sessions: server.sessions,

@@ -148,7 +148,7 @@ function parse(body: Buffer): StatusDocument | string {
 /**
  * States from the least to the most urgent. The merged state of a server is the most urgent of its replicas' states.
  */
-const BY_URGENCY: readonly ServerStatus['state'][] = ['idle', 'ready', 'unproven', 'refused'];
+const BY_URGENCY: readonly ServerStatus['state'][] = ['not-started', 'ready', 'starting', 'failing', 'stopped'];
 
 function mergeServers(own: ServerStatus, others: readonly ServerStatus[]): ServerStatus {
   const all = [own, ...others];
@@ -157,6 +157,7 @@ function mergeServers(own: ServerStatus, others: readonly ServerStatus[]): Serve
   return {
     ...own,
     state: worst.state,
+    sinceMs: worst.sinceMs,
     problem: worst.problem,
     hubs: all.flatMap(({ hubs }) => hubs),
     speaks: all.find(({ speaks }) => speaks !== null)?.speaks ?? null,

@@ -10,7 +10,7 @@ import type { CallOutcome, ObservedServer, Transport } from '../../relay/observe
 import type { InspectedHub, InspectedServer, ServerState } from '../inspection.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 
-export const STATUS_SHAPE = 1;
+export const STATUS_SHAPE = 2;
 
 export interface StatusDocument {
   readonly shape: typeof STATUS_SHAPE;
@@ -64,6 +64,8 @@ export interface ServerStatus {
   readonly hubs: readonly HubStatus[];
   readonly kind: InspectedServer['kind'];
   readonly state: ServerState;
+  /** Time since when it is starting, failing or stopped; null in other states. */
+  readonly sinceMs: number | null;
   /** The reason why it is not ready; null if it is. */
   readonly problem: string | null;
   /** Protocol of the server; null: not detected yet. */

@@ -1,3 +1,4 @@
+import { STATE_WORDS } from '../inspection.ts';
 import type { SeriesReport } from '../status/call-series.ts';
 import type { ClientStatus, EndedCall, ServerStatus, Speech, StatusDocument } from '../status/status-document.ts';
 import { type Column, type Line, layOutTable, segment, type Tone } from './text-layout.ts';
@@ -22,7 +23,7 @@ const EMPTY: Line = [];
 export function renderTop(status: StatusDocument, view: TopView): Line[] {
   const { columns, rows, nowMs } = view;
   const head = [...headLines(status, view), EMPTY];
-  const servers = tableOf(status.servers, SERVER_COLUMNS, columns, 'There are no servers.');
+  const servers = tableOf(status.servers, serverColumns(view.nowMs), columns, 'There are no servers.');
   const clients = tableOf(status.clients, clientColumns(nowMs), columns, 'Nobody is connected.');
   const recent = tableOf(status.calls.recent, CALL_COLUMNS, columns, 'No calls yet.');
   // Servers and clients share the lines that the head and MIN_RECENT leave, with an empty line after each.
@@ -79,22 +80,43 @@ function headLines(status: StatusDocument, view: TopView): Line[] {
   ];
 }
 
-const SERVER_COLUMNS: readonly Column<ServerStatus>[] = [
-  { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ name }) => segment(name, 'strong') },
-  { title: 'STATE', align: 'left', maxWidth: 10, cell: ({ state }) => segment(state, STATE_TONES[state] ?? 'plain') },
-  { title: 'SPEAKS', align: 'left', maxWidth: 28, cell: ({ speaks }) => segment(speech(speaks)) },
-  number('SESS', ({ sessions }) => sessions),
-  number('OPEN', ({ openCalls }) => openCalls),
-  number('PROC', ({ processes }) => processes),
-  number('RST', ({ restarts }) => restarts),
-  number('/MIN', ({ lastMinute }) => lastMinute.calls),
-  number('ERR', ({ lastMinute }) => lastMinute.errors),
-  { title: 'P50', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
-  { title: 'HTTP+SSE ENDS', align: 'left', maxWidth: 26, cell: ({ sseSunset }) => segment(sseSunset ?? '', 'warn') },
-  { title: 'PROBLEM', align: 'left', maxWidth: 60, cell: ({ problem }) => segment(problem ?? '', 'quiet') },
-];
+function serverColumns(nowMs: number): readonly Column<ServerStatus>[] {
+  return [
+    { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ name }) => segment(name, 'strong') },
+    {
+      title: 'STATE',
+      align: 'left',
+      maxWidth: 22,
+      cell: (server) => segment(stateOf(server, nowMs), STATE_TONES[server.state] ?? 'plain'),
+    },
+    { title: 'SPEAKS', align: 'left', maxWidth: 28, cell: ({ speaks }) => segment(speech(speaks)) },
+    number('SESS', ({ sessions }) => sessions),
+    number('OPEN', ({ openCalls }) => openCalls),
+    number('PROC', ({ processes }) => processes),
+    number('RST', ({ restarts }) => restarts),
+    number('/MIN', ({ lastMinute }) => lastMinute.calls),
+    number('ERR', ({ lastMinute }) => lastMinute.errors),
+    { title: 'P50', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
+    { title: 'HTTP+SSE ENDS', align: 'left', maxWidth: 26, cell: ({ sseSunset }) => segment(sseSunset ?? '', 'warn') },
+    { title: 'PROBLEM', align: 'left', maxWidth: 60, cell: ({ problem }) => segment(problem ?? '', 'quiet') },
+  ];
+}
 
-const STATE_TONES: Readonly<Record<string, Tone>> = { idle: 'quiet', ready: 'good', unproven: 'warn', refused: 'bad' };
+/** The state in words, with how long a start has taken, or since when the server fails. */
+function stateOf({ state, sinceMs }: ServerStatus, nowMs: number): string {
+  const words = STATE_WORDS[state] ?? state;
+  if (sinceMs === null) return words;
+  if (state === 'starting') return `${words} (${time(nowMs - sinceMs)})`;
+  return state === 'failing' ? `${words} since ${timeOfDay(sinceMs)}` : words;
+}
+
+const STATE_TONES: Readonly<Record<string, Tone>> = {
+  'not-started': 'quiet',
+  starting: 'warn',
+  ready: 'good',
+  failing: 'bad',
+  stopped: 'bad',
+};
 
 function number(title: string, read: (server: ServerStatus) => number): Column<ServerStatus> {
   return { title, align: 'right', maxWidth: 10, cell: (server) => segment(String(read(server))) };

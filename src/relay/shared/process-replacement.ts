@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { logFailure } from '../log-failure.ts';
-import type { Readiness, UpstreamLink } from '../ports.ts';
+import type { UpstreamLink } from '../ports.ts';
+import { dialRefusalOf, type Readiness } from '../readiness.ts';
 
 /**
  * Sees to it that processes which replace each other never run at the same time: one that has a port, a lock or a
@@ -78,11 +79,6 @@ export class RestartPause {
     // Rounded up: a timer that fires early would find the dialer unwilling once more.
     return Math.ceil(Math.min(retryAfterMs ?? pauseMs, MAX_RETRY_AFTER_MS));
   }
-}
-
-/** Why a dialer would refuse to dial now. */
-export function dialRefusalOf(readiness: Readiness): BridgeError | undefined {
-  return readiness.state === 'refused' ? readiness.error : undefined;
 }
 
 /**

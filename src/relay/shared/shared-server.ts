@@ -5,9 +5,10 @@ import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
 import type { Call } from '../call.ts';
 import type { ModernCall } from '../modern-call.ts';
-import type { Dialer, LinkOwner, Readiness, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
+import type { Dialer, LinkOwner, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
+import { dialRefusalOf, type NotReady, READY, type Readiness } from '../readiness.ts';
 import { type Held, HeldMessages, refuseHeld, type WaitingClient } from './held-messages.ts';
-import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
+import { logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
 import { type ClientHost, refuse, type SharedClient } from './shared-client.ts';
 import type { WithdrawnRequests } from './withdrawn-requests.ts';
 
@@ -99,6 +100,8 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   readonly #pause = new RestartPause();
   readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
+  /** Time at which the server was started, or has ceased to serve. */
+  #lastServedMs = 0;
   #isWarm = false;
 
   constructor(era: SharedEra<Client, LoneCall>, options: SharedServerOptions) {
@@ -131,14 +134,23 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
       case 'unheard':
         return this.#options.dialer.readiness();
       case 'serving':
-        return { state: 'ready' };
+        return READY;
       case 'handshaking':
-        return { state: 'refused', error: this.#starting() };
-      case 'restarting':
-        return { state: 'refused', error: this.#dialerRefusal() ?? this.#state.error };
+        return this.#notReady('starting', this.#starting());
+      case 'restarting': {
+        const refusal = this.#dialerRefusal();
+        if (refusal !== undefined) return this.#notReady('stopped', refusal);
+        const { error } = this.#state;
+        // A process that waits for the end of the one before it has not failed.
+        return this.#notReady(error.code === 'ERR_UPSTREAM_STARTING' ? 'starting' : 'failing', error);
+      }
       case 'closed':
-        return { state: 'refused', error: SHUTTING_DOWN };
+        return this.#notReady('stopped', SHUTTING_DOWN);
     }
+  }
+
+  #notReady(state: NotReady['state'], error: BridgeError): NotReady {
+    return { state, error, sinceMs: this.#lastServedMs, dialling: 'refused' };
   }
 
   #starting(): BridgeError {
@@ -224,6 +236,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   #start(): void {
     if (!this.#replacement.isClear) return this.#startAfter(0, this.#starting());
     const link = this.#options.dialer.dial(this);
+    if (this.#state.kind === 'idle') this.#lastServedMs = this.#options.deps.clock.now();
     this.#state = { kind: this.#era.firstState, link };
     this.#era.withdrawn.clear();
     this.#era.started(this);
@@ -268,6 +281,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   /** The child is gone, or could not be started. */
   #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'serving';
+    if (wasServing) this.#lastServedMs = this.#options.deps.clock.now();
     if ('link' in this.#state) this.#replacement.awaitExit(this.#state.link);
     logEnd(this.#options.deps.log, reason, wasServing);
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.

@@ -9,7 +9,7 @@ import { leadsBack, type Reached } from '../../http/addresses.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { Readiness } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector, CreateLifeCheck } from '../connection.ts';
 import { DuplexConnection } from '../duplex/connection.ts';

@@ -15,11 +15,11 @@ import type {
   CallDialer,
   Dialer,
   LinkOwner,
-  Readiness,
   SessionDialer,
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import { READY, type Readiness } from '../../relay/readiness.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
 import { describeRpcError } from './answer.ts';
@@ -112,6 +112,7 @@ class ConnectionDialer implements UpstreamDialer {
   #speaksModern: Speaks;
   /** Detections under way. If both are started, the second waits for the first, which may be the answer to both. */
   #sessionDetection: Promise<void> | undefined;
+  #detectingSinceMs = 0;
   #requestDetection: Promise<CallDialer> | undefined;
   #cancelRetry: (() => void) | undefined;
 
@@ -227,6 +228,7 @@ class ConnectionDialer implements UpstreamDialer {
   #findForShared(shared: SessionDialer): Promise<SessionDialer> {
     const known = this.#knownForShared(shared);
     if (known !== undefined) return Promise.resolve(known);
+    if (this.#sessionDetection === undefined) this.#detectingSinceMs = this.#options.deps.clock.now();
     this.#sessionDetection ??= this.#meetAlone().finally(() => {
       this.#sessionDetection = undefined;
     });
@@ -397,13 +399,14 @@ class ConnectionDialer implements UpstreamDialer {
 
   readiness(): Readiness {
     if (this.#sessionDetection !== undefined) {
-      return { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
+      const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
+      return { state: 'starting', error, sinceMs: this.#detectingSinceMs, dialling: 'refused' };
     }
     if (this.#created === undefined) return this.#options.connections.readiness();
     const { modern, modernToLegacy, legacyToModern, sessions } = this.#created;
     const ofSessions = sessions.kind === 'shared' ? sessions.dialer : this.#options.connections;
     const known = [ofSessions, modern, modernToLegacy, legacyToModern];
-    return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
+    return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? READY;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { Readiness } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import type { Connection, Connector } from '../connection.ts';
 
 /** Clients that waited for the verdict connect at once, so a connection that is not taken within this time is closed. */

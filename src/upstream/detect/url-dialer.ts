@@ -14,11 +14,11 @@ import type {
   CallContext,
   CallDialer,
   LinkOwner,
-  Readiness,
   SessionDialer,
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { isOutOfReach, Reachability } from '../resilience/reachability.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';

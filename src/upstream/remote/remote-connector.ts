@@ -1,7 +1,8 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import type { CallContext, Readiness } from '../../relay/ports.ts';
+import type { CallContext } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector } from '../connection.ts';

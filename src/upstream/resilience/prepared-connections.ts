@@ -3,7 +3,8 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import type { Call } from '../../relay/call.ts';
 import { logFailure } from '../../relay/log-failure.ts';
-import type { LinkOwner, Readiness, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { Arrival, Connection, Connector } from '../connection.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { Readiness } from '../../relay/ports.ts';
+import { READY, type Readiness } from '../../relay/readiness.ts';
 import { Trials } from './trials.ts';
 
 /** True if the failure means that there is no server, or none that can be understood. */
@@ -62,7 +62,7 @@ export class Reachability {
 
   readiness(): Readiness {
     const failure = this.#failure;
-    return failure === undefined ? { state: 'ready' } : { state: 'unproven', error: failure.error };
+    return failure === undefined ? READY : { state: 'failing', ...failure, dialling: 'allowed' };
   }
 
   close(): void {

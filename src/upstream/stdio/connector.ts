@@ -10,7 +10,7 @@ import { createPtyStarter } from '../../process/pty-child.ts';
 import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
-import type { Readiness } from '../../relay/ports.ts';
+import { READY, type Readiness } from '../../relay/readiness.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector } from '../connection.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
@@ -180,10 +180,16 @@ class StdioConnector implements Connector {
   }
 
   readiness(): Readiness {
+    const { attempt } = this.#policy;
+    if (attempt === undefined) return READY;
+    const { sinceMs, failure } = attempt;
     const refusal = this.#policy.refusal();
-    if (refusal !== undefined) return { state: 'refused', error: refusal };
-    const { failure } = this.#policy;
-    return failure === undefined ? { state: 'ready' } : { state: 'unproven', error: failure };
+    if (refusal !== undefined) return { state: 'stopped', error: refusal, sinceMs, dialling: 'refused' };
+    if (failure !== undefined) return { state: 'failing', error: failure, sinceMs, dialling: 'allowed' };
+    // A process that its client has left before it answered says nothing.
+    if ([...this.#children].every(({ isEnding }) => isEnding)) return READY;
+    const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
+    return { state: 'starting', error, sinceMs, dialling: 'allowed' };
   }
 
   close(): Promise<void> {

@@ -1,12 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type {
-  CallerDialers,
-  CallerEnvironment,
-  DialerForCaller,
-  Readiness,
-  UpstreamDialer,
-} from '../../relay/ports.ts';
+import type { CallerDialers, CallerEnvironment, DialerForCaller, UpstreamDialer } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/readiness.ts';
 
 /**
  * An unused dialer is closed after this time, the same as pooled sessions. Until then it keeps what it has learned

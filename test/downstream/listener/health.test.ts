@@ -4,6 +4,7 @@ import type { Authenticator, AuthVerdict } from '../../../src/http/auth/callers.
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';
+import { stopped } from '../../support/readiness.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const REFUSED: AuthVerdict = {
@@ -13,7 +14,7 @@ const REFUSED: AuthVerdict = {
 
 test('says that the process is alive', async (t) => {
   const { port, server } = await startHttpHarness(t);
-  server.state = { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', 'starting') };
+  server.state = stopped(new BridgeError('ERR_UPSTREAM_STARTING', 'starting'));
   const answer = await callHttp({ port, path: '/healthz' });
   t.is(answer.status, 200);
   t.is(answer.headers['cache-control'], 'no-store');
@@ -25,7 +26,7 @@ test('says whether a call could be served now, and why not', async (t) => {
   const ready = await callHttp({ port, path: '/readyz?verbose' });
   t.is(ready.status, 200);
   t.deepEqual(await ready.json(), { status: 'ready' });
-  server.state = { state: 'refused', error: new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it keeps crashing') };
+  server.state = stopped(new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it keeps crashing'));
   const broken = await callHttp({ port, path: '/readyz' });
   t.is(broken.status, 503);
   t.deepEqual(await broken.json(), {
@@ -60,7 +61,7 @@ test('tells why only to those who may call: unknown callers and foreign pages ge
   };
   const { port, server } = await startHttpHarness(t, { authenticator });
   const secret = 'Cannot reach the server at https://tools.internal/s/0a1b2c';
-  server.state = { state: 'refused', error: new BridgeError('ERR_UPSTREAM_CONNECT', secret) };
+  server.state = stopped(new BridgeError('ERR_UPSTREAM_CONNECT', secret));
   const Authorization = 'Bearer good';
   const asked = [
     {},

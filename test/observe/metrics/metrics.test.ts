@@ -21,6 +21,7 @@ const EVERYTHING: InspectedServer = {
   hubs: [],
   kind: 'command',
   state: 'ready',
+  sinceMs: undefined,
   problem: undefined,
   verdicts: [SERVER_2025],
   sessions: 3,
@@ -162,10 +163,11 @@ test('the state of the bridge is that of the moment when somebody looks', async 
   t.deepEqual(first.values('mcp_portage_processes_limit'), [[{}, 64]]);
   t.deepEqual(first.values('mcp_portage_server_up'), [[{ ...server, kind: 'command' }, 1]]);
   t.deepEqual(first.values('mcp_portage_server_state'), [
-    [{ ...server, state: 'idle' }, 0],
+    [{ ...server, state: 'not-started' }, 0],
+    [{ ...server, state: 'starting' }, 0],
     [{ ...server, state: 'ready' }, 1],
-    [{ ...server, state: 'unproven' }, 0],
-    [{ ...server, state: 'refused' }, 0],
+    [{ ...server, state: 'failing' }, 0],
+    [{ ...server, state: 'stopped' }, 0],
   ]);
   t.deepEqual(first.values('mcp_portage_server_speaks'), [
     [{ ...server, transport: 'stdio', server_era: 'legacy', mcp_protocol_version: '2025-06-18' }, 1],
@@ -182,7 +184,7 @@ test('the state of the bridge is that of the moment when somebody looks', async 
   ]);
   t.deepEqual(first.values('mcp_portage_queue_bytes'), [[{ ...server, queue: 'parked_calls' }, 4096]]);
 
-  servers = [{ ...EVERYTHING, name: 'another', state: 'refused', verdicts: [], restarts: 5 }];
+  servers = [{ ...EVERYTHING, name: 'another', state: 'stopped', verdicts: [], restarts: 5 }];
   const second = await scrape(metrics);
   t.deepEqual(second.values('mcp_portage_server_up'), [[{ server: 'another', kind: 'command' }, 0]]);
   t.deepEqual(second.values('mcp_portage_restarts_total'), [[{ server: 'another' }, 5]]);

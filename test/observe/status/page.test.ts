@@ -40,8 +40,8 @@ type Context = ExecutionContext<{ readonly browser: Browser }>;
 const SERVERS = [
   inspectedServer(),
   inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, verdicts: [MODERN_HTTP], processes: 0 }),
-  inspectedServer({ name: 'files', state: 'unproven', problem: 'The server exited with code 1.', restarts: 3 }),
-  inspectedServer({ name: 'notes', state: 'idle', verdicts: [] }),
+  inspectedServer({ name: 'files', state: 'failing', problem: 'The server exited with code 1.', restarts: 3 }),
+  inspectedServer({ name: 'notes', state: 'not-started', verdicts: [] }),
 ];
 
 const NOTHING = { servers: [] };
@@ -112,7 +112,7 @@ inBrowser('shows servers, clients, calls, the migration and a snippet', async (t
 inBrowser('says when HTTP+SSE ends, and of a long reason its beginning', async (t) => {
   const { server, world } = await start(t, { isBusy: true });
   const problem = `It ended: ${'at some line of some file; '.repeat(40)}`;
-  world.servers = [inspectedServer({ sunset: '2027-03-31', state: 'refused', problem })];
+  world.servers = [inspectedServer({ sunset: '2027-03-31', state: 'stopped', problem })];
   const { page } = await open(t, server.url);
   await page.getByText('HTTP+SSE ends: 2027-03-31').waitFor();
   const shown = (await page.getByText(/^It ended: /).textContent()) ?? '';
@@ -142,7 +142,7 @@ inBrowser('shows what happens while one looks', async (t) => {
   world.servers = [inspectedServer()];
   await page.getByText('just_now').waitFor();
   t.is((await rows(page, 'clients')).length, 1);
-  world.servers = [inspectedServer({ state: 'refused', problem: 'It starts in vain.' })];
+  world.servers = [inspectedServer({ state: 'stopped', problem: 'It starts in vain.' })];
   await page.getByText('It starts in vain.').waitFor();
   t.is(await page.getByRole('status').innerText(), 'everything: cannot be served');
   leave('ERR_SESSION_CLOSED');
@@ -154,7 +154,7 @@ inBrowser('takes what peers write as text, whatever it looks like', async (t) =>
   const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
   activity.connected(client({ name: markup, version: markup, revision: markup }), LEGACY_STDIO);
   runCall(activity, { tool: markup, client: client({ name: markup }) });
-  world.servers = [inspectedServer({ name: markup, problem: markup, state: 'refused' })];
+  world.servers = [inspectedServer({ name: markup, problem: markup, state: 'stopped' })];
   const { page, wrong } = await open(t, server.url);
   await page.getByText(markup).first().waitFor();
   t.is(await page.locator('main img, main script').count(), 0);

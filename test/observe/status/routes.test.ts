@@ -51,7 +51,7 @@ test('serves the document to programs', async (t) => {
   const response = await fetch(`${server.url}/status.json`);
   t.is(response.headers.get('content-type'), 'application/json');
   t.is(response.headers.get('cache-control'), 'no-store');
-  t.like(await response.json(), { shape: 1, calls: { lastMinute: { calls: 1 } } });
+  t.like(await response.json(), { shape: 2, calls: { lastMinute: { calls: 1 } } });
 });
 
 test('events are a stream that nobody may keep or hold back', async (t) => {

@@ -79,6 +79,7 @@ export function inspectedServer(given: Partial<InspectedServer> = {}): Inspected
     hubs: [],
     kind: 'command',
     state: 'ready',
+    sinceMs: undefined,
     problem: undefined,
     verdicts: [LEGACY_STDIO],
     sessions: 2,

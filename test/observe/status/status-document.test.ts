@@ -17,7 +17,7 @@ test('has the shape that programs rely on', (t) => {
   const lastMinute = { calls: 1, errors: 0, p50Ms: 12, p95Ms: 12 };
   const document = status();
   t.deepEqual(document, {
-    shape: 1,
+    shape: 2,
     atMs: START_MS,
     replicas: null,
     bridge: {
@@ -38,6 +38,7 @@ test('has the shape that programs rely on', (t) => {
         hubs: [],
         kind: 'command',
         state: 'ready',
+        sinceMs: null,
         problem: null,
         speaks: { transport: 'stdio', era: 'legacy', revision: '2025-11-25' },
         sessions: 2,
@@ -58,7 +59,7 @@ test('has the shape that programs rely on', (t) => {
 });
 
 test('says null where something is not known', (t) => {
-  const servers = [inspectedServer({ sseUrl: undefined, verdicts: [], state: 'refused', problem: 'It hung.' })];
+  const servers = [inspectedServer({ sseUrl: undefined, verdicts: [], state: 'stopped', problem: 'It hung.' })];
   const status = createStatus({ ...SOURCES, inspect: () => inspection({ servers }), activity: createActivity() });
   t.like(status().servers[0], { sseUrl: null, speaks: null, problem: 'It hung.' });
 });

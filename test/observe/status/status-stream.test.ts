@@ -70,7 +70,7 @@ test('tells the whole document first, and then only what has changed', async (t)
   const watcher = (await connect(server.url)).read();
   await waitFor(() => watcher.events.length === 1);
   t.is(watcher.events[0]?.type, 'status');
-  t.like(watcher.events[0]?.data, { shape: 1, moreClients: 0, bridge: { version: '0.1.0' } });
+  t.like(watcher.events[0]?.data, { shape: 2, moreClients: 0, bridge: { version: '0.1.0' } });
 
   clock.advance(UPDATE_MS);
   activity.connected(client(), undefined);

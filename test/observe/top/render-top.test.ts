@@ -21,18 +21,27 @@ test('shows the bridge, its servers, who is connected and what was called', (t) 
   clock.advance(65_000);
   runCall(activity);
   runCall(activity, { tool: undefined, method: 'tools/list' }, { outcome: { kind: 'error', code: -32601 } });
-  const servers = [inspectedServer(), inspectedServer({ name: 'notes', state: 'refused', problem: 'It hung.' })];
+  const failed = { problem: 'It hung.', sinceMs: clock.nowMs - 12_000 };
+  const servers = [
+    inspectedServer(),
+    inspectedServer({ name: 'notes', state: 'failing', ...failed }),
+    inspectedServer({ name: 'files', state: 'starting', ...failed }),
+    inspectedServer({ name: 'mail', state: 'stopped', ...failed }),
+  ];
   const lines = linesOf(createStatus({ ...SOURCES, inspect: () => inspection({ servers }), activity })());
   const today = new Date(clock.nowMs).toTimeString().slice(0, 8);
+  const since = new Date(clock.nowMs - 12_000).toTimeString().slice(0, 8);
   t.deepEqual(lines, [
     'mcp-portage 0.1.0  http://127.0.0.1:8808  live',
     'up 2 h 1 min   1 client   0 of 1000 calls open   2 of 100 processes',
     'last minute: 2 calls, 1 error, median 12 ms, 95 % 12 ms',
     `ten minutes  ${' '.repeat(59)}█`,
     '',
-    'SERVER      STATE    SPEAKS            SESS  OPEN  PROC  RST  /MIN  ERR    P50  PROBLEM',
-    'everything  ready    stdio 2025-11-25     2     1     2    0     2    1  12 ms',
-    'notes       refused  stdio 2025-11-25     2     1     2    0     0    0      –  It hung.',
+    'SERVER      STATE                   SPEAKS            SESS  OPEN  PROC  RST  /MIN  ERR    P50  PROBLEM',
+    'everything  ready                   stdio 2025-11-25     2     1     2    0     2    1  12 ms',
+    `notes       failing since ${since}  stdio 2025-11-25     2     1     2    0     0    0      –  It hung.`,
+    'files       starting (12 s)         stdio 2025-11-25     2     1     2    0     0    0      –  It hung.',
+    'mail        stopped after failures  stdio 2025-11-25     2     1     2    0     0    0      –  It hung.',
     '',
     'CLIENT         SPEAKS               SERVER      SERVER SPEAKS    SINCE',
     'cursor 0.42.3  HTTP+SSE 2024-11-05  everything  HTTP 2026-07-28  1 min',

@@ -1,9 +1,11 @@
 /** The life of a shared server's process, whatever its era. */
+
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamLink } from '../../../src/relay/ports.ts';
 import { FakeServerListener, messagesOf, remainsOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
+import { failing, stopped } from '../../support/readiness.ts';
 import { only, RESTART_MS, reasonOf, SharedBridge } from './legacy/shared-bridge.ts';
 import { ModernBridge } from './modern/modern-bridge.ts';
 
@@ -47,14 +49,14 @@ test('a server that is starting says so, and one that has said nothing yet is as
   const legacy = new SharedBridge();
   legacy.connect();
   t.like(legacy.server.readiness(), {
-    state: 'refused',
+    state: 'starting',
     error: { code: 'ERR_UPSTREAM_STARTING', message: 'fake-server is starting.' },
   });
   const modern = new ModernBridge();
   modern.connect().call(1);
-  const unproven = { state: 'unproven', error: UNWILLING } as const;
-  modern.dialer.readinessNow = unproven;
-  t.is(modern.server.readiness(), unproven);
+  const notReady = failing(UNWILLING);
+  modern.dialer.readinessNow = notReady;
+  t.is(modern.server.readiness(), notReady);
   modern.says({ method: 'notifications/vendor' });
   t.deepEqual(modern.server.readiness(), { state: 'ready' });
 });
@@ -62,14 +64,14 @@ test('a server that is starting says so, and one that has said nothing yet is as
 test('a server that runs takes clients, whether or not another could be started', (t) => {
   const bridge = new SharedBridge();
   bridge.join();
-  bridge.dialer.readinessNow = { state: 'refused', error: UNWILLING };
+  bridge.dialer.readinessNow = stopped(UNWILLING);
   t.notThrows(() => bridge.join());
 });
 
 test('what a client says waits for a server that is starting, whether or not another could be started', (t) => {
   const bridge = new SharedBridge();
   const { link, listener } = dial(bridge);
-  bridge.dialer.readinessNow = { state: 'refused', error: UNWILLING };
+  bridge.dialer.readinessNow = stopped(UNWILLING);
   t.false(link.send(CALL));
   t.deepEqual(listener.received, []);
 });

@@ -63,7 +63,7 @@ test('where nothing listens, the error names address and cause, and the server c
     error.message,
     `Cannot reach the server at tcp://127.0.0.1:${port}: nothing listens there. Check host and port, and that the server is running (ECONNREFUSED).`,
   );
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 test('a server that could not be reached stays failed until it answers again, for which it is tried', async (t) => {
@@ -75,7 +75,7 @@ test('a server that could not be reached stays failed until it answers again, fo
   await listener.whenClosed();
   clock.advance(10_000);
   await waitFor(() => entries.filter(({ code }) => code === 'ERR_UPSTREAM_CONNECT').length === 2);
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
   const said: string[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined).on('data', (chunk) => said.push(chunk.toString()));

@@ -1,9 +1,9 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
+
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { callsOverSessions } from '../../../src/relay/dialer-adapters.ts';
 import type { LinkOwner, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
-
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import type { Connection, CreateLifeCheck } from '../../../src/upstream/connection.ts';
@@ -30,6 +30,7 @@ import {
 } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startInetd } from '../../support/inetd.ts';
+import { stopped } from '../../support/readiness.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialByteStream } from '../byte-stream/dial.ts';
 import { CLIENT_INFO, joinErasWith } from '../join-eras.ts';
@@ -648,12 +649,12 @@ test('what cannot be started is not dialled, and the dialer is not ready', (t) =
   const { processes, dialer } = startFake();
   const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it exits each time');
   processes.failure = error;
-  processes.readinessNow = { state: 'refused', error };
+  processes.readinessNow = stopped(error);
   t.is(
     t.throws(() => dialer.dial(new FakeServerListener())),
     error,
   );
-  t.deepEqual(dialer.readiness(), { state: 'refused', error });
+  t.like(dialer.readiness(), { state: 'stopped', error });
 });
 
 test('closing the dialer closes the processes, and nothing is started any more', async (t) => {

@@ -1,6 +1,7 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import type { Call } from '../../../src/relay/call.ts';
-import type { Readiness, ServerProcess } from '../../../src/relay/ports.ts';
+import type { ServerProcess } from '../../../src/relay/ports.ts';
+import type { Readiness } from '../../../src/relay/readiness.ts';
 import { Connection, type Connector } from '../../../src/upstream/connection.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 

@@ -380,7 +380,7 @@ test('where nobody listens every client is told, and the dialer is not ready', a
   const dialer = connectTo(t, server.url);
   t.is(dialer.readiness().state, 'ready');
   t.is((await t.throwsAsync<BridgeError>(listTools(dialer)))?.code, 'ERR_UPSTREAM_CONNECT');
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 for (const [kind, use, start] of [
@@ -397,14 +397,14 @@ for (const [kind, use, start] of [
     await use(t, dialer);
     await server.stop();
     await t.throwsAsync(use(t, dialer));
-    t.is(dialer.readiness().state, 'unproven');
+    t.is(dialer.readiness().state, 'failing');
     const failing = server.asked.length;
     clock.advance(9_999);
-    t.is(dialer.readiness().state, 'unproven');
+    t.is(dialer.readiness().state, 'failing');
     t.is(server.asked.length, failing);
     clock.advance(1);
     await new Promise((resolve) => setTimeout(resolve, 200));
-    t.is(dialer.readiness().state, 'unproven', 'nothing has listened yet');
+    t.is(dialer.readiness().state, 'failing', 'nothing has listened yet');
     await server.restart();
     clock.advance(20_000);
     await waitFor(() => dialer.readiness().state === 'ready');
@@ -418,7 +418,7 @@ test('a server that demands a login of the trial can be reached', async (t) => {
   const clock = new FakeClock();
   const dialer = connectTo(t, before.url, { clock, trialClient: CLIENT_INFO });
   await t.throwsAsync(listTools(dialer));
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
   const server = await serveReplies(() => ({ status: 401 }), { port: Number(before.url.port) });
   t.teardown(() => server.close());
   clock.advance(10_000);
@@ -437,7 +437,7 @@ test('without a name for trials only clients find out that the server is back', 
   clock.advance(3_600_000);
   await new Promise((resolve) => setTimeout(resolve, 200));
   t.is(server.asked.length, asked);
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
   t.true((await listTools(dialer)).length > 0);
   t.is(dialer.readiness().state, 'ready');
 });

@@ -358,7 +358,7 @@ test('where nobody listens every client that waited is told, and the dialer is n
   const dialer = connectTo(t, server.url);
   t.is(dialer.readiness().state, 'ready');
   for (const error of await Promise.all([fails(dialer), fails(dialer)])) t.is(error.code, 'ERR_UPSTREAM_CONNECT');
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 test('--transport streamable-http does not look for an event stream', async (t) => {

@@ -115,5 +115,5 @@ test('a server that never says where to post is given up after ten seconds', asy
   clock.advance(1);
   t.is(client.ended?.code, 'ERR_UPSTREAM_TIMEOUT');
   t.like(client.ended?.data, { phase: 'endpoint' });
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });

@@ -5,6 +5,7 @@ import { collectLog } from '../../process/collected-log.ts';
 import { FakeConnector } from '../../support/fake-connections.ts';
 import { createFakeDeps, FakeServerListener, followLink } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
+import { stopped } from '../../support/readiness.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
 /** After this long a lost spare is replaced. */
@@ -246,7 +247,7 @@ test('spares that end while the pool closes are not replaced', async (t) => {
 
 test('readiness and the last resort are those of the dialer', (t) => {
   const { dialer, pool } = poolOf(1);
-  dialer.readinessNow = { state: 'refused', error: EXITED };
+  dialer.readinessNow = stopped(EXITED);
   t.is(pool.readiness(), dialer.readinessNow);
   pool.killNow();
   t.true(dialer.isKilled);

@@ -368,7 +368,7 @@ test('refuses to start a server that keeps failing, until the wait is over', asy
   t.is(dialer.readiness().state, 'ready', 'what never ran is ready');
   for (let attempt = 0; attempt < 5; attempt++) {
     await dial().listener.whenClosed();
-    t.is(dialer.readiness().state, attempt < 4 ? 'unproven' : 'refused');
+    t.is(dialer.readiness().state, attempt < 4 ? 'failing' : 'stopped');
   }
   const error = t.throws(() => dial(), { instanceOf: BridgeError });
   t.is(error?.code, 'ERR_UPSTREAM_CRASH_LOOP');
@@ -380,7 +380,21 @@ test('refuses to start a server that keeps failing, until the wait is over', asy
   clock.advance(error?.retryAfterMs ?? 0);
   t.like(dialer.readiness(), { error: { code: 'ERR_UPSTREAM_EXITED' } });
   await dial().listener.whenClosed();
-  t.is(dialer.readiness().state, 'refused');
+  t.is(dialer.readiness().state, 'stopped');
+});
+
+test('is starting until the server answers for the first time, and clients may come meanwhile', async (t) => {
+  const clock = new FakeClock();
+  const { dialer, dial } = createDialer(t, 'echo', [], { clock });
+  clock.advance(5000);
+  const { link, listener } = dial();
+  clock.advance(12_000);
+  t.like(dialer.readiness(), { state: 'starting', sinceMs: 5000, dialling: 'allowed' });
+  link.send(requestFrame('init', 'initialize'));
+  await waitFor(() => listener.frames.length > 0);
+  t.is(dialer.readiness().state, 'ready');
+  dial();
+  t.is(dialer.readiness().state, 'ready', 'another process of a server that is known to work');
 });
 
 test('does not hold it against a server that clients leave before it answers', async (t) => {
@@ -399,7 +413,7 @@ test('a server that was given up because it never answered is not ready, and can
     const { link } = dial();
     link.send(requestFrame('init', 'initialize'));
     link.close(silent);
-    t.deepEqual(dialer.readiness(), { state: 'unproven', error: silent });
+    t.like(dialer.readiness(), { state: 'failing', error: silent, dialling: 'allowed' });
   }
 });
 
@@ -412,7 +426,7 @@ test('is tried again without a client where readiness decides whether any comes,
   const trialClient = { name: 'trial', version: '1' };
   const { dialer, dial, entries } = createDialer(t, 'echo', [], { clock, script, trialClient });
   await dial().listener.whenClosed();
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
   writeFileSync(script, `import(${JSON.stringify(fixture('echo'))});`);
   clock.advance(10_000);
   await waitFor(() => dialer.readiness().state === 'ready');

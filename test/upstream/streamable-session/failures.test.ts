@@ -18,7 +18,7 @@ test('a server that is down at the start fails initialize in plain words', async
   const { error } = await client.answer(client.startInitialize());
   t.regex(error?.message ?? '', /nothing listens there/);
   t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_CONNECT', cause: 'ECONNREFUSED' } });
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 test('a server that goes away fails the calls of that time only', async (t) => {

@@ -114,7 +114,7 @@ testBothWays('a server that cannot be reached fails the call, and is not ready',
   t.deepEqual(dialer.readiness(), { state: 'ready' });
   const { error } = await client.request('tools/list');
   t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_CONNECT');
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 // ---- answers that are lost

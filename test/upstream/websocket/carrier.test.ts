@@ -136,7 +136,7 @@ test('tells that nothing listens, and that it is unproven then', async (t) => {
   await waitFor(() => listener.closings[0] !== undefined);
   t.is(listener.closings[0]?.code, 'ERR_UPSTREAM_CONNECT');
   t.regex(listener.closings[0]?.message ?? '', /nothing listens there/);
-  t.is(dialer.readiness().state, 'unproven');
+  t.is(dialer.readiness().state, 'failing');
 });
 
 test('a server that refuses connections stays failed until it takes one again, for which it is tried', async (t) => {
@@ -161,11 +161,11 @@ test('a server that refuses connections stays failed until it takes one again, f
   connection.listener = listener;
   connection.send(requestFrame(1, 'ping', {}));
   await listener.whenClosed();
-  t.is(connector.readiness().state, 'unproven');
+  t.is(connector.readiness().state, 'failing');
   clock.advance(10_000);
   await waitFor(() => server.asked.length === 2);
   await new Promise((resolve) => setTimeout(resolve, 100));
-  t.is(connector.readiness().state, 'unproven');
+  t.is(connector.readiness().state, 'failing');
   status = undefined;
   clock.advance(20_000);
   await waitFor(() => connector.readiness().state === 'ready');

@@ -1,7 +1,8 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../../errors.ts';
 import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts';
-import type { Readiness, SessionDialer } from '../../../relay/ports.ts';
+import type { SessionDialer } from '../../../relay/ports.ts';
+import type { Readiness } from '../../../relay/readiness.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits } from './session-queue.ts';

@@ -465,11 +465,24 @@ function figure(name, value, more) {
 
 /** A mark besides the color, for readers who cannot see colors. */
 const STATES = new Map([
-  ['idle', { text: '○ idle', look: 'line' }],
+  ['not-started', { text: '○ not started', look: 'line' }],
+  ['starting', { text: '◌ starting', look: 'line warn' }],
   ['ready', { text: '● ready', look: 'line good' }],
-  ['unproven', { text: '▲ failed last time', look: 'line warn' }],
-  ['refused', { text: '✕ cannot be served', look: 'line bad' }],
+  ['failing', { text: '▲ failing', look: 'line bad' }],
+  ['stopped', { text: '✕ stopped after failures', look: 'line bad' }],
 ]);
+
+/**
+ * The state of a server, with how long a start has taken, or since when the server fails.
+ *
+ * @param {Pick<ServerStatus, 'state' | 'sinceMs'>} server
+ */
+function stateOf({ state, sinceMs }) {
+  const known = STATES.get(state) ?? { text: state, look: 'line' };
+  if (sinceMs === null) return known;
+  if (state === 'starting') return { ...known, text: `${known.text} (${duration(nowMs() - sinceMs)})` };
+  return state === 'failing' ? { ...known, text: `${known.text} since ${timeOfDay(sinceMs)}` } : known;
+}
 
 /** Limit of a server's problem text, whose cell would otherwise get very tall. `/status.json` has the whole text. */
 const MAX_PROBLEM_LENGTH = 240;
@@ -481,7 +494,7 @@ function shortened(text) {
 
 /** @param {ServerStatus} server */
 function serverCells({ series, lastMinute, ...server }) {
-  const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
+  const state = [stateOf(server)];
   if (server.problem !== null) state.push({ text: shortened(server.problem), look: 'line small' });
   const urls = [server.url, server.sseUrl, server.wsUrl].filter((url) => url !== null);
   const addresses = urls.map((text) => ({ text, look: 'line small' }));

@@ -17,7 +17,7 @@ test('closing ends the server, its clients and the dialer, and starts nothing mo
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1);
   t.is(bridge.clock.pendingTimers, 0);
-  t.is(bridge.server.readiness().state, 'refused');
+  t.is(bridge.server.readiness().state, 'stopped');
   t.throws(() => bridge.server.dial(new FakeServerListener()), { instanceOf: BridgeError });
   await t.notThrowsAsync(bridge.server.close());
 });

@@ -24,7 +24,7 @@ test('a shared server that hangs is replaced: each open call gets one error, and
   const failed = only(b.heard());
   t.deepEqual([failed.id, reasonOf(failed)], ['B', 'ERR_UPSTREAM_HUNG']);
   t.deepEqual(a.heard(), []);
-  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_HUNG' } });
+  t.like(bridge.server.readiness(), { state: 'failing', error: { code: 'ERR_UPSTREAM_HUNG' } });
   bridge.restart();
   t.is(bridge.server.readiness().state, 'ready');
   a.heard();

@@ -63,7 +63,7 @@ test('a new server is started after a pause and the clients do not notice but fo
   newcomer.initialize();
   newcomer.heard();
   bridge.exits();
-  t.is(bridge.server.readiness().state, 'refused');
+  t.is(bridge.server.readiness().state, 'failing');
   bridge.clock.advance(RESTART_MS - 1);
   t.is(bridge.dialer.dialled.length, 1);
   bridge.clock.advance(1);
@@ -251,7 +251,7 @@ test('a new server is not started while anything is left of the old one; calls w
   bridge.clock.advance(5000);
   client.call(2);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_EXITED' } });
+  t.like(bridge.server.readiness(), { state: 'failing', error: { code: 'ERR_UPSTREAM_EXITED' } });
   client.relay.sweep(bridge.clock.now());
   t.is(reasonOf(only(client.heard())), 'ERR_UPSTREAM_TIMEOUT', 'who has waited too long is told so');
   await end();
@@ -274,7 +274,7 @@ test('a client that comes after the old server, of which something is left, wait
   client.initialize();
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_STARTING' } });
+  t.like(bridge.server.readiness(), { state: 'starting', error: { code: 'ERR_UPSTREAM_STARTING' } });
   await end();
   bridge.answerHandshake();
   t.is(only(client.heard()).id, 'init');

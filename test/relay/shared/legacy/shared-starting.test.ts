@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
+import { stopped } from '../../../support/readiness.ts';
 import { EXITED, only, RESTART_MS, reasonOf, SharedBridge } from './shared-bridge.ts';
 
 const CRASH_LOOP = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'not again', { retryAfterMs: 5000 });
@@ -56,7 +57,7 @@ test('a server that never gets through its handshake is started less and less of
 test('while the dialer lets nobody start the server, new clients are refused and calls fail at once', (t) => {
   const bridge = new SharedBridge();
   const a = bridge.join();
-  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
+  bridge.dialer.readinessNow = stopped(CRASH_LOOP);
   bridge.exits();
   t.is(
     t.throws(() => bridge.connect()),
@@ -113,7 +114,7 @@ test('a prewarmed server that cannot be started is tried again', (t) => {
       dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'not yet');
     },
   });
-  t.is(bridge.server.readiness().state, 'refused');
+  t.is(bridge.server.readiness().state, 'failing');
   bridge.dialer.failure = undefined;
   bridge.clock.advance(RESTART_MS);
   t.is(bridge.dialer.dialled.length, 1);

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
+import { stopped } from '../../../support/readiness.ts';
 import { only, RESTART_MS, reasonOf, SharedBridge } from './shared-bridge.ts';
 
 const CRASH_LOOP = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'not again', { retryAfterMs: 5000 });
@@ -72,7 +73,7 @@ test('clients held back by a full server are let go when no other server can be 
   const a = bridge.join();
   bridge.link.hasCapacity = false;
   a.call(1);
-  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
+  bridge.dialer.readinessNow = stopped(CRASH_LOOP);
   bridge.exits();
   t.false(a.peer.isPaused);
 });

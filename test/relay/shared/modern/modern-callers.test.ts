@@ -1,6 +1,8 @@
 /** Requests that come alone, as over HTTP, on one process of a modern server. */
+
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
+import { stopped } from '../../../support/readiness.ts';
 import { type Message, only, RESTART_MS, reasonOf } from '../legacy/shared-bridge.ts';
 import { acknowledgment, ENVELOPE, ModernBridge, type ModernCaller } from './modern-bridge.ts';
 
@@ -95,7 +97,7 @@ test('nobody is left that waits, so the next process is not started', (t) => {
 
 test('while the dialer gives up on the server, requests are refused before they are opened', (t) => {
   const { bridge, caller } = start();
-  bridge.dialer.readinessNow = { state: 'refused', error: new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it crashes') };
+  bridge.dialer.readinessNow = stopped(new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it crashes'));
   t.throws(() => caller.says(call(1)), { code: 'ERR_UPSTREAM_CRASH_LOOP' });
   t.is(caller.size, 0);
 });

@@ -446,7 +446,7 @@ test('closing ends the sessions of all clients and the child', async (t) => {
   t.is(bridge.link.closedWith.length, 1);
   t.true(bridge.dialer.isClosed);
   t.throws(() => bridge.connect(), { code: 'ERR_SESSION_CLOSED' });
-  t.like(bridge.server.readiness(), { state: 'refused' });
+  t.like(bridge.server.readiness(), { state: 'stopped' });
   bridge.server.killNow();
   t.true(bridge.dialer.isKilled);
   t.is(bridge.clock.pendingTimers, 0);

@@ -2,6 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
 import { collectLog } from '../../../process/collected-log.ts';
 import { remainsOf } from '../../../support/fake-peers.ts';
+import { stopped } from '../../../support/readiness.ts';
 import { EXITED, type Message, only, reasonOf } from '../legacy/shared-bridge.ts';
 import {
   acknowledgment,
@@ -80,7 +81,7 @@ test('a child that ended is replaced, and what was said meanwhile is said to the
   client.call(3);
   client.says({ method: 'notifications/cancelled', params: { requestId: 3 } });
   t.true(client.peer.isPaused);
-  t.like(bridge.server.readiness(), { state: 'refused' });
+  t.like(bridge.server.readiness(), { state: 'failing' });
   bridge.clock.advance(RESTART_MS);
   t.is(bridge.dialer.dialled.length, 2);
   t.false(client.peer.isPaused);
@@ -245,7 +246,7 @@ test('a server that cannot be started fails the call that needs it', (t) => {
 
 test('while the dialer gives up on the server, clients and calls are refused at once', (t) => {
   const { bridge, client } = listening();
-  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
+  bridge.dialer.readinessNow = stopped(CRASH_LOOP);
   client.call(1);
   bridge.exits();
   client.heard();
@@ -309,7 +310,7 @@ test('the next child is not started while anything is left of the old one; calls
   client.call(1);
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_EXITED' } });
+  t.like(bridge.server.readiness(), { state: 'failing', error: { code: 'ERR_UPSTREAM_EXITED' } });
   await end();
   t.deepEqual(
     bridge.heard().map(({ method }) => method),
@@ -330,7 +331,7 @@ for (const prewarm of [false, true]) {
     else bridge.connect().call(2);
     bridge.clock.advance(60_000);
     t.is(bridge.dialer.dialled.length, 1);
-    t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_STARTING' } });
+    t.like(bridge.server.readiness(), { state: 'starting', error: { code: 'ERR_UPSTREAM_STARTING' } });
     await end();
     t.is(bridge.dialer.dialled.length, 2);
     t.is(bridge.heard().length, prewarm ? 0 : 1);
