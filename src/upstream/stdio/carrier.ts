@@ -38,7 +38,8 @@ export class StdioCarrier implements Carrier, ChildListener {
   readonly #lines: ServerLines;
   readonly #writer: LineWriter;
   #isOpen = true;
-  #isAsked = false;
+  /** Time of the first request. */
+  #askedMs: number | undefined = undefined;
   #hasServed = false;
   #cancelWarning: (() => void) | undefined = undefined;
 
@@ -66,7 +67,7 @@ export class StdioCarrier implements Carrier, ChildListener {
 
   send(frame: Frame): boolean {
     if (!this.#hasServed && frame.kind === 'request') {
-      this.#isAsked = true;
+      this.#askedMs ??= this.#options.clock.now();
       this.#cancelWarning ??= this.#watchStart();
     }
     return this.#writer.send(frame.bytes);
@@ -83,7 +84,7 @@ export class StdioCarrier implements Carrier, ChildListener {
   close(reason: BridgeError): void {
     // An ERR_UPSTREAM_ code means that the bridge gave the server up for not answering. A client that disconnects is no
     // such failure.
-    if (this.#isAsked && !this.#hasServed && reason.code.startsWith('ERR_UPSTREAM_')) {
+    if (this.#askedMs !== undefined && !this.#hasServed && reason.code.startsWith('ERR_UPSTREAM_')) {
       this.#options.policy.unanswered(reason);
     }
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
@@ -136,6 +137,7 @@ export class StdioCarrier implements Carrier, ChildListener {
     if (!this.#hasServed && frame.isResponse) {
       this.#hasServed = true;
       this.#cancelWarning?.();
+      this.#tellSlowStart();
       this.#options.policy.served();
     }
     this.#listener.received(frame);
@@ -155,6 +157,13 @@ export class StdioCarrier implements Carrier, ChildListener {
   #tell(error: BridgeError): void {
     this.#leave();
     this.#listener.ended(error);
+  }
+
+  /** Says that the wait for a server that took long to start is over. */
+  #tellSlowStart(): void {
+    const { log, name, clock } = this.#options;
+    const tookMs = clock.now() - (this.#askedMs ?? Number.POSITIVE_INFINITY);
+    if (tookMs >= STARTING_MS) log.info({ child: name }, `${name} answered after ${Math.round(tookMs / 1000)} s`);
   }
 
   #watchStart(): () => void {

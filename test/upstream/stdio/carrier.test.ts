@@ -87,12 +87,21 @@ for (const [name, message] of [
     t.deepEqual(told(), [], 'it has just printed something');
     clock.advance(1);
     t.deepEqual(told(), [message]);
+    clock.advance(23_000);
     link.carrier.output(ANSWER);
     clock.advance(60_000);
-    t.is(told().length, 1);
+    t.is(told().at(-1), `${name} answered after 26 s`);
     t.is(clock.pendingTimers, 0);
   });
 }
+
+test('says nothing of how long a start took that was no wait', (t) => {
+  const { link, clock, told } = createLink();
+  link.send(requestFrame(1, 'initialize'));
+  clock.advance(1999);
+  link.carrier.output(ANSWER);
+  t.deepEqual(told(), []);
+});
 
 test('says nothing of a server that only prints, until it stops that, too', (t) => {
   const { link, child, clock, warnings } = createLink();
