@@ -126,5 +126,6 @@ export const DEFERRED_BUILTINS = [
   'readline',
   'timers/promises',
   'tls',
+  'v8',
   'zlib',
 ];

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { ClientPipes, LoginJob, LoginTerminal, StrayClient } from './bridge.ts';
 import { showBanner } from './cli/banner.ts';
 import { readTextFile } from './cli/check-files.ts';
-import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
+import { type BridgeCommand, configFileOf, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import type { HelpTopic } from './cli/help/topic.ts';
 import {
@@ -23,6 +23,7 @@ import type { ProbeOptions } from './cli/parse/config.ts';
 import type { RemoteSurroundings } from './cli/parse/servers/remote.ts';
 import type { ReloadParts } from './cli/reload.ts';
 import { allowsColor, allowsLiveLine, type LiveLine } from './cli/terminal.ts';
+import { V8Flags } from './cli/v8-flags.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
@@ -49,6 +50,7 @@ export interface CliHost {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly events: ProcessEvents;
+  readonly v8Flags: V8Flags;
   /** Ends the process when its work is done, so that pending output is still written. */
   setExitCode(code: number): void;
   /** Ends the process immediately. */
@@ -118,8 +120,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   if (command.verb === 'report' || command.verb === 'top') return await look(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
   const loadAgain = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal }, 0);
-  const { withoutOptimizer } = await import('./cli/v8-tuning.ts');
-  const loaded = await withoutOptimizer(load);
+  const loaded = configFileOf(command, host.env) === undefined ? await load() : await loadFile(load, host);
   const { config, probe, warnings } = loaded;
   const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
   const live = isLive ? await host.createLiveLine() : undefined;
@@ -166,6 +167,11 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const exitCode = await superviseBridge({ start, hangUp, announce, whenLate, events: host.events, log });
   clearInterval(held);
   host.exit(exitCode);
+}
+
+async function loadFile(load: () => Promise<LoadedConfig>, { v8Flags }: CliHost): Promise<LoadedConfig> {
+  const { withoutOptimizer } = await import('./cli/v8-tuning.ts');
+  return withoutOptimizer(v8Flags, load);
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -285,11 +291,18 @@ async function toStrayClient({ servers: [server] }: Config, file: string | undef
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 
-/**
- * Runs the command line of this process. `src/start.ts` calls it, and passes `keepCompiledCode` to speed up the next
- * start.
- */
-export function main(keepCompiledCode: () => void): Promise<void> {
+/** The files of the built program. */
+export interface BuiltFiles {
+  /** Loads whatever is loaded from now on inside of a call of this function. */
+  loadInside(around: <Result>(load: () => Result) => Result): void;
+  /** Stores the compiled code of the loaded files for the next start. */
+  keepCompiledCode(): void;
+}
+
+/** Runs the command line of this process. `files` are given if the program was built as several files. */
+export function main(files?: BuiltFiles): Promise<void> {
+  const v8Flags = new V8Flags();
+  files?.loadInside((load) => v8Flags.withDefaults(load));
   // A reader that closed its end (`mcp-portage --help | head -1`, a closed terminal) must not crash the process.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   const parent = process.ppid;
@@ -306,6 +319,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     events: process,
+    v8Flags,
     setExitCode(code) {
       process.exitCode = code;
     },
@@ -324,8 +338,9 @@ export function main(keepCompiledCode: () => void): Promise<void> {
         import('./cli/system-deps.ts'),
         import('./cli/v8-tuning.ts'),
       ]);
-      const headroom = giveHeapHeadroom(systemClock);
-      keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
+      giveHeapHeadroom(systemClock, v8Flags);
+      const keep = (): void => v8Flags.withDefaults(() => files?.keepCompiledCode());
+      keepOnce(keep, { clock: systemClock, events: process });
       const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config, file) : undefined;
       // On POSIX, Node writes to pipes without blocking, so a client that stops reading affects only its own stream. On
       // Windows, it makes a pipe on stdout blocking.

@@ -9,7 +9,7 @@ import { VERSION } from './version.ts';
 declare const PROGRAM_FILES: Readonly<Record<string, BuiltFile>>;
 
 interface CommandLine {
-  main(keepCompiledCode: () => void): Promise<void>;
+  main(files: ProgramFiles): Promise<void>;
 }
 
 /** Runs the command line of this process. */
@@ -18,7 +18,7 @@ export function start(): void {
   if (isVersionOnly(argv)) return printVersion();
   const files = new ProgramFiles({ directory: __dirname, built: PROGRAM_FILES, argv, env: process.env });
   const { modules } = files.load('./cli.cjs') as { readonly modules: { readonly 'src/program.ts': CommandLine } };
-  void modules['src/program.ts'].main(() => files.keepCompiledCode());
+  void modules['src/program.ts'].main(files);
 }
 
 function printVersion(): void {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
 import { LiveLine } from '../src/cli/terminal.ts';
+import { V8Flags } from '../src/cli/v8-flags.ts';
 import { type CliHost, runCli } from '../src/cli.ts';
 import type { Config } from '../src/config.ts';
 import { BridgeError } from '../src/errors.ts';
@@ -36,6 +37,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     stdout: { write: (text) => (seen.stdout += text) },
     stderr: { write: (text) => (seen.stderr += text) },
     events: new EventEmitter(),
+    v8Flags: new V8Flags(),
     setExitCode: (code) => (seen.exitCode = code),
     exit: (code) => (seen.exited = code),
     createLog: async (options) => {

@@ -4,9 +4,10 @@
  * heap, which is small in a bridge, but also counts the bytes of messages. It would then mark the whole heap for every
  * 30 MB that pass through.
  */
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '../deps.ts';
 import type { ProcessEvents } from './lifecycle.ts';
+import type { V8Flags } from './v8-flags.ts';
 
 /**
  * The growth allowed to a small heap: half a second of messages of a megabyte each, and less than the process takes
@@ -26,29 +27,12 @@ export function growthPercent(usedBytes: number): number {
   return percent <= LEAST_PERCENT ? V8_DECIDES : percent;
 }
 
-export interface HeapHeadroom {
-  /** Runs a function without the headroom: V8 does not reuse compiled code that was saved with different flags. */
-  without(run: () => void): void;
-}
-
-/** Starts to keep the heap's headroom. V8 reads the flag at the end of each full collection. */
-export function giveHeapHeadroom(clock: Clock): HeapHeadroom {
-  let current = V8_DECIDES;
-  const set = (percent: number): void => {
-    if (percent === current) return;
-    current = percent;
-    setFlagsFromString(`--heap-growing-percent=${percent}`);
-  };
-  const review = (): void => set(roundDown(growthPercent(getHeapStatistics().used_heap_size)));
-  review();
-  clock.every(REVIEW_MS, review);
-  return {
-    without(run) {
-      set(V8_DECIDES);
-      run();
-      review();
-    },
-  };
+/** Keeps the heap's headroom from the first review on. V8 reads the flag at the end of each full collection. */
+export function giveHeapHeadroom(clock: Clock, flags: V8Flags): void {
+  clock.every(REVIEW_MS, () => {
+    const value = roundDown(growthPercent(getHeapStatistics().used_heap_size));
+    flags.set('heap-growing-percent', { value, byDefault: V8_DECIDES });
+  });
 }
 
 /** Rounds to a multiple of 100, so that the flag is set less often: the used size is different each time. */
@@ -60,7 +44,11 @@ function roundDown(percent: number): number {
  * Runs a function, once at the start, without V8's optimizing compiler. A configuration file of a hundred servers is
  * read before the compiler has finished with the functions that read it, and the compiler keeps about 5 MiB for them.
  */
-export async function withoutOptimizer<Result>(run: () => Promise<Result>): Promise<Result> {
+export async function withoutOptimizer<Result>(flags: V8Flags, run: () => Promise<Result>): Promise<Result> {
+  // The size above which the compiler ignores a function. Switching the compiler off and on again would be simpler, but
+  // V8 12 then rejects compiled code that was saved with the defaults.
+  const optimizeUpTo = (value: number): void =>
+    flags.set('max-optimized-bytecode-size', { value, byDefault: DEFAULT_OPTIMIZED_BYTES });
   optimizeUpTo(0);
   try {
     return await run();
@@ -71,14 +59,6 @@ export async function withoutOptimizer<Result>(run: () => Promise<Result>): Prom
 
 /** The default of V8 in Node 20, 22 and 24. */
 const DEFAULT_OPTIMIZED_BYTES = 61_440;
-
-/**
- * Sets the size above which the optimizing compiler ignores a function. Switching the compiler off and on again would
- * be simpler, but V8 12 then rejects compiled code that was saved with the defaults.
- */
-function optimizeUpTo(bytesOfBytecode: number): void {
-  setFlagsFromString(`--max-optimized-bytecode-size=${bytesOfBytecode}`);
-}
 
 /** Most clients have connected by then. Much later, V8 has discarded code that only the start needs. */
 export const KEEP_AFTER_MS = 10_000;

@@ -51,6 +51,7 @@ export interface ProgramFilesOptions {
 export class ProgramFiles {
   readonly #options: ProgramFilesOptions;
   readonly #loaded = new Map<string, LoadedFile>();
+  #around: <Result>(load: () => Result) => Result = (load) => load();
 
   constructor(options: ProgramFilesOptions) {
     this.#options = options;
@@ -58,10 +59,14 @@ export class ProgramFiles {
 
   /** The `require` of the files: loads a file of the program, or a module of Node or of another package. */
   readonly load = (name: string): unknown => {
-    if (!name.startsWith('./')) return require(name);
-    const loaded = this.#loaded.get(name) ?? this.#loadFile(name);
-    return loaded.module.exports;
+    const loaded = this.#loaded.get(name);
+    if (loaded !== undefined) return loaded.module.exports;
+    return this.#around(() => (name.startsWith('./') ? this.#loadFile(name).module.exports : require(name)));
   };
+
+  loadInside(around: <Result>(load: () => Result) => Result): void {
+    this.#around = around;
+  }
 
   /** Stores the compiled code of the loaded files for the next start. */
   keepCompiledCode(): void {

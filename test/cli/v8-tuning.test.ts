@@ -1,5 +1,8 @@
 import test from 'ava';
-import { growthPercent, HEADROOM_BYTES, withoutOptimizer } from '../../src/cli/v8-tuning.ts';
+import { V8Flags } from '../../src/cli/v8-flags.ts';
+import { giveHeapHeadroom, growthPercent, HEADROOM_BYTES, withoutOptimizer } from '../../src/cli/v8-tuning.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { savedCode } from '../support/saved-code.ts';
 
 const MIB = 1024 * 1024;
 
@@ -15,8 +18,19 @@ test('how a large heap grows is left to V8', (t) => {
   t.is(growthPercent(1000 * MIB), 0);
 });
 
+test('saved code can be reused until the heap has had time to grow', (t) => {
+  const clock = new FakeClock();
+  const flags = new V8Flags();
+  const isReused = savedCode();
+  giveHeapHeadroom(clock, flags);
+  t.true(isReused());
+  clock.advance(2000);
+  t.false(isReused());
+  flags.set('heap-growing-percent', { value: 0, byDefault: 0 });
+});
+
 test('what runs without the optimizing compiler gives its result, or its failure, to whoever asked for it', async (t) => {
-  t.is(await withoutOptimizer(async () => 'loaded'), 'loaded');
+  t.is(await withoutOptimizer(new V8Flags(), async () => 'loaded'), 'loaded');
   const failed = new Error('a mistake in the file');
-  t.is(await t.throwsAsync(withoutOptimizer(() => Promise.reject(failed))), failed);
+  t.is(await t.throwsAsync(withoutOptimizer(new V8Flags(), () => Promise.reject(failed))), failed);
 });

@@ -14,7 +14,7 @@ const SERVER = ['--', process.execPath, '-e', 'process.stdin.resume()'];
 /** Modules of Node that take longer to load than most of ours. */
 const SLOW_BUILTINS = [
   ...['node:assert', 'node:child_process', 'node:crypto', 'node:dns', 'node:fs/promises', 'node:https'],
-  ...['node:module', 'node:readline', 'node:timers/promises', 'node:tls', 'node:worker_threads'],
+  ...['node:module', 'node:readline', 'node:timers/promises', 'node:tls', 'node:v8', 'node:worker_threads'],
 ];
 
 interface Loaded {
@@ -78,7 +78,7 @@ test('a command is served without code for clients, other eras, URLs, logins or 
 
 test('a URL is served without code for logins, sockets or replicas', async (t) => {
   const { files } = await load(t, ['--port', '0', 'http://127.0.0.1:9/mcp'], LISTENS);
-  t.deepEqual(files, ['cli.cjs', 'bridge.cjs', 'remote.cjs', 'clients.cjs', 'seldom.cjs', 'eras.cjs']);
+  t.deepEqual(files, ['cli.cjs', 'remote.cjs', 'bridge.cjs', 'clients.cjs', 'seldom.cjs', 'eras.cjs']);
 });
 
 test('connect to a command loads no HTTP client, no other era and no sockets', async (t) => {
