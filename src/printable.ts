@@ -1,12 +1,19 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Control characters, line ends, marks that change the text direction, and invisible characters: zero widths, fillers,
- * variation selectors, tags. They can forge lines, control terminals, hide text or imitate another text.
+ * Matches control characters, line ends, marks that change the text direction, and invisible characters: zero widths,
+ * fillers, variation selectors, tags. They can forge lines, control terminals, hide text or imitate another text. V8
+ * reads all of Unicode for such an expression, so it is made only for a text that needs it.
  */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** All these characters except LF. */
-const HIDDEN_IN_LINES = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+function matchHidden(): RegExp {
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+}
+
+/** Matches all these characters except LF. */
+function matchHiddenInLines(): RegExp {
+  return /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+}
+
 /** Fast path: most texts contain only printable ASCII. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
@@ -22,18 +29,18 @@ export function toPrintable(text: string, maxLength: number): string {
 /** Makes text of any length safe for a single line; see `toPrintable`. */
 export function printableLine(text: string): string {
   if (PLAIN.test(text)) return text;
-  return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN, '');
+  return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(matchHidden(), '');
 }
 
 /** Makes a text printable that quotes peers in several lines. Its line breaks stay. */
 export function printableLines(text: string): string {
   if (PLAIN.test(text)) return text;
-  return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN_IN_LINES, '');
+  return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(matchHiddenInLines(), '');
 }
 
 /** Replaces invisible characters in JSON strings by escapes. The JSON has the same value. */
 export function escapeHidden(json: string): string {
-  return json.replace(HIDDEN_IN_LINES, (character) =>
+  return json.replace(matchHiddenInLines(), (character) =>
     Array.from({ length: character.length }, (_, index) => {
       const unit = character.charCodeAt(index);
       return `\\u${unit.toString(16).padStart(4, '0')}`;
@@ -47,7 +54,7 @@ export function escapeHidden(json: string): string {
  */
 export function showHidden(name: string): string {
   if (PLAIN.test(name)) return name;
-  return name.replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  return name.replace(matchHidden(), (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** Values after these names, separated by a colon or an equals sign. */
