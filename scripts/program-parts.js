@@ -96,7 +96,7 @@ export const PARTS = {
   traces: ['src/observe/traces/'],
   'status-page': ['src/observe/status/page/'],
   // Other verbs.
-  help: ['src/cli/completion.ts', 'src/cli/help/'],
+  help: ['src/cli/completion.ts', 'src/cli/help/', 'src/cli/mistaken-options.ts'],
   probe: ['src/probe/'],
   top: ['src/observe/top/'],
   'library-functions': ['src/library/'],
@@ -123,6 +123,7 @@ export const DEFERRED_BUILTINS = [
   'dns',
   'fs/promises',
   'https',
+  'os',
   'readline',
   'timers/promises',
   'tls',

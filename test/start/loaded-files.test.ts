@@ -67,7 +67,7 @@ test('help and completion load the command line and their texts', async (t) => {
 });
 
 test('a mistake on the command line is explained without a bridge', async (t) => {
-  t.deepEqual(await load(t, ['--prot', '1', ...SERVER]), { files: ['cli.cjs'], slowBuiltins: [] });
+  t.deepEqual(await load(t, ['--prot', '1', ...SERVER]), { files: ['cli.cjs', 'help.cjs'], slowBuiltins: [] });
 });
 
 test('a command is served without code for clients, other eras, URLs, logins or replicas, until there is a client', async (t) => {
