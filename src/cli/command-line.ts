@@ -143,7 +143,11 @@ function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.P
 function splitIntoOptions(head: readonly string[]): ParsedLine {
   return Parser([...head], {
     // Options with a value have no type here: the parser would return an empty string for one whose value is missing.
-    boolean: ['help', 'version', ...OPTIONS.filter(({ kind }) => kind === 'flag').map(({ name }) => toKebabCase(name))],
+    boolean: [
+      'help',
+      'version',
+      ...OPTIONS.filter(({ kind }) => kind === 'flag').map(({ flag }) => flag.slice('--'.length)),
+    ],
     alias: { help: 'h', version: ['v', 'V'] },
     configuration: {
       'camel-case-expansion': false,

@@ -8,12 +8,12 @@ export function flagOf(name: string): string {
 }
 
 export function variableOf(name: string): string {
-  return ENV_PREFIX + toKebabCase(name).toUpperCase().replaceAll('-', '_');
+  return ENV_PREFIX + name.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
 }
 
 /** Converts `maxSessions` to `max-sessions`. */
 export function toKebabCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return name.replaceAll(/[A-Z]/g, '-$&').toLowerCase();
 }
 
 /** Converts `max-sessions` to `maxSessions`, and leaves other texts as they are. */

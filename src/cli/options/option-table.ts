@@ -77,7 +77,7 @@ export type OptionScope = 'process' | 'server' | 'one-server' | 'entry' | 'call'
 export interface Application {
   readonly scope: OptionScope;
   readonly verbs: readonly BridgeVerb[];
-  readonly targets?: readonly Target['kind'][];
+  readonly targets?: readonly Target['kind'][] | undefined;
 }
 
 interface Group extends Application {
@@ -602,30 +602,28 @@ export const OPTION_GROUPS = {
 } as const satisfies Readonly<Record<string, Group & { readonly rows: Readonly<Record<string, Row>> }>>;
 export type OptionGroup = keyof typeof OPTION_GROUPS;
 
-const ROWS = {
-  ...SERVERS.rows,
-  ...LISTEN.rows,
-  ...ENDPOINTS.rows,
-  ...ACCESS.rows,
-  ...HUBS.rows,
-  ...CLUSTER.rows,
-  ...PROTOCOL.rows,
-  ...SERVER.rows,
-  ...REMOTE.rows,
-  ...LOGIN.rows,
-  ...SESSIONS.rows,
-  ...LIMITS.rows,
-  ...OBSERVING.rows,
-  ...PROBE.rows,
-  ...REPORT.rows,
-  ...SNIPPET.rows,
-  ...LOGGING.rows,
-};
+type Rows = (typeof SERVERS)['rows'] &
+  (typeof LISTEN)['rows'] &
+  (typeof ENDPOINTS)['rows'] &
+  (typeof ACCESS)['rows'] &
+  (typeof HUBS)['rows'] &
+  (typeof CLUSTER)['rows'] &
+  (typeof PROTOCOL)['rows'] &
+  (typeof SERVER)['rows'] &
+  (typeof REMOTE)['rows'] &
+  (typeof LOGIN)['rows'] &
+  (typeof SESSIONS)['rows'] &
+  (typeof LIMITS)['rows'] &
+  (typeof OBSERVING)['rows'] &
+  (typeof PROBE)['rows'] &
+  (typeof REPORT)['rows'] &
+  (typeof SNIPPET)['rows'] &
+  (typeof LOGGING)['rows'];
 
-export type OptionName = keyof typeof ROWS;
+export type OptionName = keyof Rows;
 
 /** The value of an option: a list, or one value, which is undefined if it is not set and has no default. */
-export type OptionValue<N extends OptionName> = ValueOf<(typeof ROWS)[N]>;
+export type OptionValue<N extends OptionName> = ValueOf<Rows[N]>;
 type ValueOf<R> = R extends { readonly kind: 'list'; readonly type: ValueType<infer T> }
   ? readonly T[]
   : R extends { readonly type: ValueType<infer T> }
@@ -638,7 +636,9 @@ type ValueOf<R> = R extends { readonly kind: 'list'; readonly type: ValueType<in
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
 /** A row with all that follows from its name and its group. */
-export interface Option extends Row, Application {
+export interface Option extends Omit<Row, 'default' | 'defaultNote'>, Application {
+  readonly default: string | undefined;
+  readonly defaultNote: string | undefined;
   readonly name: OptionName;
   readonly group: OptionGroup;
   /** `--max-sessions` */
@@ -649,16 +649,21 @@ export interface Option extends Row, Application {
   readonly verbs: readonly BridgeVerb[];
 }
 
-export const OPTIONS: readonly Option[] = Object.entries(OPTION_GROUPS).flatMap(([name, { rows, ...head }]) =>
-  Object.entries<Row>(rows).map(([option, row]) => ({
-    ...(head.targets !== undefined && { targets: head.targets }),
-    scope: head.scope,
-    verbs: head.verbs,
-    ...row,
-    name: option as OptionName,
-    group: name as OptionGroup,
-    flag: flagOf(option),
-    variable: variableOf(option),
+// Written member by member: at each start, spreading rows would take longer than all else that is done with this table.
+export const OPTIONS: readonly Option[] = Object.entries(OPTION_GROUPS).flatMap(([group, { rows, ...head }]) =>
+  Object.entries<Row>(rows).map(([name, row]) => ({
+    kind: row.kind,
+    type: row.type,
+    describe: row.describe,
+    default: row.default,
+    defaultNote: row.defaultNote,
+    scope: row.scope ?? head.scope,
+    verbs: row.verbs ?? head.verbs,
+    targets: row.targets ?? head.targets,
+    name: name as OptionName,
+    group: group as OptionGroup,
+    flag: flagOf(name),
+    variable: variableOf(name),
   })),
 );
 
