@@ -64,7 +64,7 @@ function assignParts(modules) {
   return partOf;
 }
 
-/** @returns the modules of each part that other parts use */
+/** @returns the modules of each part that other parts use, by the part */
 function exportsOf(modules, partOf) {
   const exported = new Map([[partOf.get(ENTRY), new Set([ENTRY])]]);
   for (const [path, imports] of modules) {
@@ -107,20 +107,28 @@ async function buildPart(part, { options, partOf, exported }) {
 }
 
 /**
- * Values are copied one by one: for a module as a whole, the bundler would write an object of getters, and making it is
- * a tenth of the time that it takes to evaluate a part.
+ * Each module is a function, as most of them are asked for long after the part is loaded. Values are copied one by one:
+ * for a module as a whole, the bundler would write an object of getters.
  */
 function renderEntry(exported) {
   const modules = [...exported].map(([path, names], index) => {
     const aliases = names.map((name) => [name, `m${index}_${name}`]);
-    const imports = aliases.map(([name, alias]) => `${name} as ${alias}`).join(', ');
+    const imported = aliases.map(([name, alias]) => `${name} as ${alias}`).join(', ');
     const members = aliases.map(([name, alias]) => `${name}: ${alias}`).join(', ');
     return {
-      imported: `import { ${imports} } from './${path}';\n`,
-      exported: `${JSON.stringify(path)}: { ${members} },\n`,
+      imports: `import { ${imported} } from './${path}';`,
+      values: `let v${index}; const f${index} = () => (v${index} ??= { ${members} });`,
+      member: `${JSON.stringify(path)}: f${index},`,
     };
   });
-  return `${modules.map(({ imported }) => imported).join('')}export const modules = {\n${modules.map((module) => module.exported).join('')}};\n`;
+  const lines = [
+    ...modules.map(({ imports }) => imports),
+    ...modules.map(({ values }) => values),
+    'export const modules = {',
+    ...modules.map(({ member }) => member),
+    '};',
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 function keepApart({ onResolve }, part, partOf) {
@@ -157,5 +165,5 @@ function joinParts(text, part) {
 }
 
 function moduleOf(part, path) {
-  return `require("./${part}.cjs").modules["${path}"]`;
+  return `require("./${part}.cjs").modules["${path}"]()`;
 }

@@ -17,8 +17,8 @@ export function start(): void {
   const argv = process.argv.slice(2);
   if (isVersionOnly(argv)) return printVersion();
   const files = new ProgramFiles({ directory: __dirname, built: PROGRAM_FILES, argv, env: process.env });
-  const { modules } = files.load('./cli.cjs') as { readonly modules: { readonly 'src/program.ts': CommandLine } };
-  void modules['src/program.ts'].main(files);
+  const { modules } = files.load('./cli.cjs') as { readonly modules: { 'src/program.ts'(): CommandLine } };
+  void modules['src/program.ts']().main(files);
 }
 
 function printVersion(): void {
