@@ -116,8 +116,9 @@ export function parseJsonDepth(text: string): Parsed<number> {
 }
 
 export function parseFlag(text: string): Parsed<boolean> {
-  if (/^(true|1|yes|on)$/i.test(text)) return accept(true);
-  if (/^(false|0|no|off)$/i.test(text)) return accept(false);
+  const word = text.toLowerCase();
+  if (['true', '1', 'yes', 'on'].includes(word)) return accept(true);
+  if (['false', '0', 'no', 'off'].includes(word)) return accept(false);
   return refuse('true or false');
 }
 

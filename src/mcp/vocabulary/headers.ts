@@ -49,7 +49,6 @@ const SUFFIX = '?=';
 const PLAIN = /^[\x20-\x7e]+$/;
 /** Accepted in received headers: `field-vchar`, SP and HTAB, without the obsolete bytes above ASCII. */
 const FIELD_VALUE = /^[\t\x20-\x7e]*$/;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Base64 with padding, as the encoder writes it. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -77,7 +76,7 @@ export function encodeHeaderValue(text: string): string {
 
 /** JSON can contain half of a surrogate pair, which is no character and has no UTF-8 encoding. */
 export function isExpressible(text: string): boolean {
-  return !LONE_SURROGATE.test(text);
+  return !/\p{Surrogate}/u.test(text);
 }
 
 /** The markers may share the question mark, so `=?base64?=` counts as well. */

@@ -10,7 +10,7 @@ import { parseNetworkAddress } from '../listener/stream-address.ts';
 
 /** Returns true for `scheme://…` with any scheme. */
 export function isUrlLike(argument: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(argument);
+  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(argument);
 }
 
 /**
