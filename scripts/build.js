@@ -18,11 +18,19 @@ const OUT = 'dist';
 const DRAFT = '.draft';
 
 /**
- * Modules that packages load for what is not used here. pino could write the log itself, also in a thread, and redact it:
- * src/log.ts gives it a stream, and redacts. The parser of yargs could read configuration files.
+ * Modules that packages load for what is not used here. pino could write the log itself, also in a thread, redact it, and name
+ * the host in each line: src/log.ts gives it a stream and what each line names, and redacts. The parser of yargs could read configuration files.
  */
 const UNUSED = {
-  pino: ['@pinojs/redact', 'on-exit-leak-free', 'sonic-boom', 'worker_threads', './transport', './lib/transport'],
+  pino: [
+    '@pinojs/redact',
+    'node:os',
+    'on-exit-leak-free',
+    'sonic-boom',
+    'worker_threads',
+    './transport',
+    './lib/transport',
+  ],
   'yargs-parser': ['node:module'],
 };
 
@@ -156,7 +164,7 @@ function leaveOut({ onResolve, onLoad }) {
     return UNUSED[owner]?.includes(path) ? { path, namespace: 'unused' } : undefined;
   });
   onLoad({ filter: /./, namespace: 'unused' }, () => ({
-    contents: 'module.exports = class {}; module.exports.createRequire = undefined;',
+    contents: 'module.exports = class { static hostname() {} }; module.exports.createRequire = undefined;',
   }));
 }
 

@@ -14,7 +14,7 @@ const SERVER = ['--', process.execPath, '-e', 'process.stdin.resume()'];
 /** Modules of Node that take longer to load than most of ours. */
 const SLOW_BUILTINS = [
   ...['node:assert', 'node:child_process', 'node:crypto', 'node:dns', 'node:fs/promises', 'node:https'],
-  ...['node:module', 'node:readline', 'node:timers/promises', 'node:tls', 'node:v8', 'node:worker_threads'],
+  ...['node:module', 'node:os', 'node:readline', 'node:timers/promises', 'node:tls', 'node:v8', 'node:worker_threads'],
 ];
 
 interface Loaded {
