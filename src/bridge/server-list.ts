@@ -300,7 +300,12 @@ export class ServerList extends Composite implements Router {
     if (this.#isDraining) return ENDING;
     const shared = this.#parts.replica?.readiness() ?? READY;
     if (shared.state !== 'ready') return shared;
-    return this.#unready()?.readiness() ?? READY;
+    const unready = this.#unready()?.readiness();
+    // One that is starting is ready for clients, which wait for it.
+    const starting = this.#required()
+      .map((server) => server.readiness())
+      .find(({ state }) => state === 'starting');
+    return unready ?? starting ?? READY;
   }
 
   /** Returns the first required server that is not ready. */

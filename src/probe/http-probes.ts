@@ -38,6 +38,7 @@ import { notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { findAuthorization } from './authorization.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS, STREAM_TIMEOUT_MS } from './findings.ts';
 import { OfferDraft, takeInventory } from './offer-draft.ts';
+import { isStartingBridge } from './starting-bridge.ts';
 
 export interface HttpProbeOptions {
   readonly url: URL;
@@ -50,6 +51,8 @@ export interface HttpProbeOptions {
   readonly clientInfo: Implementation;
   readonly findings: Findings;
   readonly signal: AbortSignal;
+  /** Lets the whole probe take so much longer than its time limit. */
+  readonly allowMore: (ms: number) => void;
   readonly deps: Deps;
 }
 
@@ -62,6 +65,9 @@ export type Progress = 'go-on' | 'over' | 'http-sse';
  */
 const SLOW_ANSWER_MS = STEP_TIMEOUT_MS - SILENCE_MS - 1000;
 
+/** Time for a bridge at the URL to start its server, which it may have to download. */
+const BRIDGE_START_MS = 5 * 60_000;
+
 /** The client, the findings and the cleanups for all attempts at one URL. */
 export class HttpProbe {
   readonly options: HttpProbeOptions;
@@ -69,6 +75,7 @@ export class HttpProbe {
   readonly target: HttpTarget;
   readonly #cleanups: (() => Promise<void>)[] = [];
   #nextId = 1;
+  #answerMs = STEP_TIMEOUT_MS;
 
   constructor(options: HttpProbeOptions) {
     const { url, http, maxMessageBytes, findings } = options;
@@ -88,13 +95,29 @@ export class HttpProbe {
 
   /** Sends the first request of a transport, whose outcome may show that the server only supports HTTP+SSE. */
   postFirst(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
-    return this.findings.steps.run(`POST ${frame.method}`, () =>
-      askBesideStream(this.target, this.options.signal, (signal) => this.#post(frame, headers, signal), SLOW_ANSWER_MS),
-    );
+    const { steps } = this.findings;
+    const { signal, allowMore } = this.options;
+    return steps.run(`POST ${frame.method}`, async () => {
+      if (this.#answerMs === BRIDGE_START_MS) return this.#post(frame, headers, signal);
+      const ask = (signal: AbortSignal) => this.#post(frame, headers, signal);
+      const answer = await askBesideStream(this.target, signal, ask, SLOW_ANSWER_MS);
+      const isSilent = answer.outcome.kind === 'silence' || answer.outcome.kind === 'http-sse';
+      if (!isSilent || !(await isStartingBridge(this.target))) return answer;
+      // A bridge serves its clients as soon as its own server runs, which may be started for each of them.
+      allowMore(BRIDGE_START_MS);
+      this.#answerMs = BRIDGE_START_MS;
+      steps.waitFor('mcp-portage at this URL to start its server');
+      return this.#post(frame, headers, signal);
+    });
+  }
+
+  /** Time limit for the answer to one request. */
+  get answerMs(): number {
+    return this.#answerMs;
   }
 
   #post(frame: Frame, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer<ProbeOutcome>> {
-    return askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal });
+    return askHttp(this.target, { frame, headers, timeoutMs: this.#answerMs, signal });
   }
 
   /** Records an outcome that does not open the transport, and returns how to go on. */
@@ -158,7 +181,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const client = new Prober(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>
-    findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, STEP_TIMEOUT_MS), signal));
+    findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, probe.answerMs), signal));
 
   const { outcome, summary } = await ask(createInitializeRequest(client.takeId(), clientInfo));
   offer.saw = summary;

@@ -28,14 +28,19 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
   const controller = new AbortController();
   const timeUp = new Error('the time is up');
   const interrupted = new Error('interrupted');
-  const cancel = deps.clock.after(config.timeoutMs, () => controller.abort(timeUp));
+  const abortAfter = (ms: number) => deps.clock.after(ms, () => controller.abort(timeUp));
+  let cancel = abortAfter(config.timeoutMs);
+  const allowMore = (ms: number): void => {
+    cancel();
+    cancel = abortAfter(startedMs + config.timeoutMs + ms - deps.clock.now());
+  };
   const interrupt = (): void => controller.abort(interrupted);
   config.signal?.addEventListener('abort', interrupt, { once: true });
   // The clock's timers and idle connections do not keep the process alive, but the report must still be printed.
   const hold = setInterval(() => {}, HOLD_MS);
   let probe: UrlProbe | ConnectionProbe | undefined;
   try {
-    probe = await createProbe(target, config, { findings, deps, signal: controller.signal });
+    probe = await createProbe(target, config, { findings, deps, signal: controller.signal, allowMore });
     await probe.run();
   } catch (thrown) {
     if (thrown === timeUp) {
@@ -74,6 +79,7 @@ interface ProbeContext {
   readonly findings: Findings;
   readonly deps: Deps;
   readonly signal: AbortSignal;
+  readonly allowMore: (ms: number) => void;
 }
 
 async function createProbe(

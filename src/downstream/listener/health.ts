@@ -50,13 +50,15 @@ export function respondReadiness(response: ServerResponse, sources: ReadinessSou
   else respondUnready(response, known.error, 'with-reason');
 }
 
-function respondReady(response: ServerResponse, { isAtHubs, hasCapacity, hasStore }: ReadinessSources): void {
-  const atHubs = isAtHubs();
+function respondReady(response: ServerResponse, sources: ReadinessSources): void {
+  const atHubs = sources.isAtHubs();
   respondJson(response, 200, {
     status: 'ready',
-    ...(!hasCapacity() && { sessions: 'full' }),
+    // Clients of a server that is starting wait for it.
+    ...(sources.readiness().state === 'starting' && { server: 'starting' }),
+    ...(!sources.hasCapacity() && { sessions: 'full' }),
     ...(atHubs !== undefined && { hubs: atHubs ? 'connected' : 'calling' }),
-    ...(!hasStore() && { store: 'unavailable' }),
+    ...(!sources.hasStore() && { store: 'unavailable' }),
   });
 }
 
