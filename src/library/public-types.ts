@@ -248,12 +248,13 @@ export interface CallInfo {
 
 /**
  * - `answered`: the server sent a result.
+ * - `tool-error`: the tool has run, and its result says that it failed.
  * - `error`: the server answered with an error of this code.
  * - `cancelled`: the client cancelled the request or disconnected.
  * - `failed`: the bridge rejected the call or could not get a response.
  */
 export type CallOutcome =
-  | { readonly kind: 'answered' }
+  | { readonly kind: 'answered' | 'tool-error' }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly code: ErrorCode };

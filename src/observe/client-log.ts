@@ -175,6 +175,8 @@ function showOutcome(outcome: CallOutcome): string {
   switch (outcome.kind) {
     case 'answered':
       return 'was answered';
+    case 'tool-error':
+      return 'ran and failed (isError)';
     case 'error':
       return `got an error of the server${outcome.code === undefined ? '' : ` (${outcome.code})`}`;
     case 'cancelled':

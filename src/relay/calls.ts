@@ -26,7 +26,7 @@ import {
   wantsLogs,
 } from './observer.ts';
 import type { ToolFilter } from './tool-filter.ts';
-import { type CallTrace, describeForTrace, isToolError, type Tracer } from './tracer.ts';
+import { type CallTrace, describeForTrace, type Tracer } from './tracer.ts';
 
 /** Bytes of large open requests. The limit exists because some links keep a request until it is answered. */
 const MAX_OPEN_BYTES = 256 * 1024 * 1024;
@@ -233,7 +233,7 @@ export class Calls implements Observing {
       for (const feature of asked) observer?.used(feature, use);
       const ended = { ...ending, server: this.speech.spokenTo(client) };
       onEnded?.(ended);
-      trace?.ended({ ...ended, isToolError: trace.isRecorded && isToolError(request.method, last) });
+      trace?.ended(ended);
     };
   }
 
@@ -248,7 +248,7 @@ export class Calls implements Observing {
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
     const told = this.#tools !== undefined && call.method === LIST_TOOLS ? this.#tools.shown(named) : named;
     this.#closed(owner, call);
-    if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told), told);
+    if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
     return told;
   }
 

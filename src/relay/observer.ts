@@ -90,12 +90,13 @@ export interface ObservedCall {
 
 /**
  * - `answered`: the server sent a result, or a subscription has ended.
+ * - `tool-error`: the tool has run, and its result says that it failed.
  * - `error`: the server answered with an error, which has this code.
  * - `cancelled`: the client withdrew the request, or left before its answer.
  * - `failed`: the bridge refused the request, or could not get an answer to it.
  */
 export type CallOutcome =
-  | { readonly kind: 'answered' }
+  | { readonly kind: 'answered' | 'tool-error' }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly code: ErrorCode };
@@ -199,13 +200,20 @@ export function deprecatedQuestionsOf({ kind, bytes }: Frame): readonly Deprecat
  * Returns the outcome that an answer stands for. An error that a bridge has made in place of the server's answer counts
  * as a failure, even if another bridge or a translator made it.
  */
-export function outcomeOf(answer: Frame): CallOutcome {
-  if (answer.kind !== 'error') return ANSWERED;
+export function outcomeOf(answer: Frame, method: string): CallOutcome {
+  if (answer.kind !== 'error') return method === CALL_TOOL && isToolError(answer) ? TOOL_ERROR : ANSWERED;
   const failure = failureToldBy(answer);
   if (failure !== undefined) return { kind: 'failed', code: failure.code };
   const code = readField(answer, 'code');
   return { kind: 'error', code: typeof code === 'number' ? code : undefined };
 }
 
+/** A tool reports its failure in its result. [spec 2026-07-28 server/tools#error-handling] */
+function isToolError(result: Frame): boolean {
+  // Nearly all results have no such member, and a large one is searched far faster than it is read.
+  return result.bytes.includes('"isError"') && readField(result, 'isError') === true;
+}
+
 export const ANSWERED: CallOutcome = { kind: 'answered' };
+const TOOL_ERROR: CallOutcome = { kind: 'tool-error' };
 export const CANCELLED_CALL: CallOutcome = { kind: 'cancelled' };

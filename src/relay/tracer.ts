@@ -1,7 +1,7 @@
 /** The interface that connects the bridge's calls with the traces of its clients and servers. */
 import { readTraceContext } from '../mcp/classify/trace-context.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
-import { CALL_TOOL, GET_PROMPT } from '../mcp/vocabulary/methods.ts';
+import { GET_PROMPT } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { type CallEnding, MAX_OBSERVED_LENGTH, type ObservedClient, toolOf } from './observer.ts';
@@ -21,11 +21,6 @@ export interface TracedRequest {
   readonly inHttp: TraceContext | undefined;
 }
 
-export interface TracedEnding extends CallEnding {
-  /** True if a tool was called and its result reports a failure. */
-  readonly isToolError: boolean;
-}
-
 /** An open call that is traced. */
 export interface CallTrace {
   /**
@@ -33,12 +28,10 @@ export interface CallTrace {
    * call.
    */
   readonly traceId: string;
-  /** True if the end is recorded. The answer of a call that is not sampled is not read. */
-  readonly isRecorded: boolean;
   /** Called at most once, when the request goes to the server. Returns the trace context for it. */
   sent(): TraceContext;
   /** Called once. */
-  ended(ending: TracedEnding): void;
+  ended(ending: CallEnding): void;
 }
 
 export interface Tracer {
@@ -68,9 +61,4 @@ export function describeForTrace(
 function promptOf(request: Frame): string | undefined {
   const name = request.method === GET_PROMPT ? readField(request, 'name') : undefined;
   return typeof name === 'string' ? name.slice(0, MAX_OBSERVED_LENGTH) : undefined;
-}
-
-/** A tool reports its failure in its result. [spec 2026-07-28 server/tools#error-handling] */
-export function isToolError(method: string | undefined, answer: Frame | undefined): boolean {
-  return method === CALL_TOOL && answer?.kind === 'result' && readField(answer, 'isError') === true;
 }

@@ -1,7 +1,8 @@
 import test from 'ava';
 import { readTraceContext } from '../../src/mcp/classify/trace-context.ts';
 import type { TraceContext } from '../../src/mcp/vocabulary/meta.ts';
-import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../src/relay/tracer.ts';
+import type { CallEnding } from '../../src/relay/observer.ts';
+import type { CallTrace, TracedRequest, Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -13,13 +14,12 @@ const SENT: TraceContext = { traceparent: '00-ours', tracestate: undefined, bagg
 
 class FakeTracer implements Tracer {
   readonly begun: TracedRequest[] = [];
-  readonly endings: TracedEnding[] = [];
-  isRecorded = true;
+  readonly endings: CallEnding[] = [];
 
   begin(request: TracedRequest): CallTrace {
     this.begun.push(request);
-    const ended = (ending: TracedEnding): void => void this.endings.push(ending);
-    return { traceId: 'a trace', isRecorded: this.isRecorded, sent: () => SENT, ended };
+    const ended = (ending: CallEnding): void => void this.endings.push(ending);
+    return { traceId: 'a trace', sent: () => SENT, ended };
   }
 }
 
@@ -66,20 +66,12 @@ test('a tracer is told of each end once, and of a tool that failed', (t) => {
     calls.answer(owner, call, serverFrame({ id: 1, result }));
   }
   t.deepEqual(
-    tracer.endings.map(({ isToolError }) => isToolError),
-    [true, false, false, false],
+    tracer.endings.map(({ outcome }) => outcome.kind),
+    ['tool-error', 'answered', 'answered', 'answered'],
   );
   const { calls, owner, call } = open(toolCall(), tracer);
   calls.cancel(owner, call);
-  t.like(tracer.endings.at(-1), { outcome: { kind: 'cancelled' }, isToolError: false });
-});
-
-test('nothing is read of the answer to a call that is not recorded', (t) => {
-  const tracer = new FakeTracer();
-  tracer.isRecorded = false;
-  const { calls, owner, call } = open(toolCall(), tracer);
-  calls.answer(owner, call, serverFrame({ id: 1, result: { isError: true } }));
-  t.false(tracer.endings[0]?.isToolError);
+  t.like(tracer.endings.at(-1), { outcome: { kind: 'cancelled' } });
 });
 
 test('a tracer is told which prompt is got, and names that are long are cut', (t) => {
@@ -111,5 +103,5 @@ test('only a tool fails in its result', (t) => {
   const tracer = new FakeTracer();
   const { calls, owner, call } = open(clientFrame({ id: 1, method: 'prompts/get' }), tracer);
   calls.answer(owner, call, serverFrame({ id: 1, result: { isError: true } }));
-  t.false(tracer.endings[0]?.isToolError);
+  t.is(tracer.endings[0]?.outcome.kind, 'answered');
 });

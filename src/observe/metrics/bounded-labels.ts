@@ -7,6 +7,8 @@ import type { CallOutcome, Transport } from '../../relay/observer.ts';
 export const OTHER = 'other';
 /** The name of such an error in the OpenTelemetry conventions. */
 const OTHER_ERROR = '_OTHER';
+/** The error type of the OpenTelemetry conventions for a tool whose result says that it failed. */
+const TOOL_ERROR = 'tool_error';
 
 /** Printable text on one line, so that no two labels look the same. */
 const READABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
@@ -63,7 +65,9 @@ export class ServerWords {
    */
   labelOfTool(tool: string, outcome: CallOutcome): string {
     const isReal =
-      outcome.kind === 'answered' || (outcome.kind === 'failed' && outcome.code === 'ERR_UPSTREAM_TIMEOUT');
+      outcome.kind === 'answered' ||
+      outcome.kind === 'tool-error' ||
+      (outcome.kind === 'failed' && outcome.code === 'ERR_UPSTREAM_TIMEOUT');
     return isReal ? this.#tools.labelOf(tool) : this.#tools.has(tool) ? tool : OTHER;
   }
 }
@@ -88,6 +92,8 @@ export function labelOfError(outcome: CallOutcome, rpcCodes: BoundedWords): stri
   switch (outcome.kind) {
     case 'answered':
       return undefined;
+    case 'tool-error':
+      return TOOL_ERROR;
     case 'cancelled':
       return 'cancelled';
     case 'failed':

@@ -135,7 +135,7 @@ export class Activity implements Observer {
     };
     this.#recent[this.#endedCount % MAX_RECENT_CALLS] = ended;
     this.#endedCount += 1;
-    const isError = outcome.kind === 'error' || outcome.kind === 'failed';
+    const isError = outcome.kind !== 'answered' && outcome.kind !== 'cancelled';
     this.#overall.record(nowMs, durationMs, isError);
     const activity = this.#ofServer(open.server, nowMs);
     activity?.series.record(nowMs, durationMs, isError);

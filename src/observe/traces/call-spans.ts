@@ -20,8 +20,8 @@ import {
 } from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
-import type { CallOutcome, Transport } from '../../relay/observer.ts';
-import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../relay/tracer.ts';
+import type { CallEnding, CallOutcome, Transport } from '../../relay/observer.ts';
+import type { CallTrace, TracedRequest, Tracer } from '../../relay/tracer.ts';
 
 export type OnTracerFailed = (error: unknown) => void;
 
@@ -95,7 +95,6 @@ interface BegunCall {
 
 class TwoSpans implements CallTrace {
   readonly traceId: string;
-  readonly isRecorded: boolean;
   readonly #call: BegunCall;
   /** Client span; undefined until the request is sent to the server, and so for one that is rejected. */
   #client: Span | undefined;
@@ -103,7 +102,6 @@ class TwoSpans implements CallTrace {
   constructor(call: BegunCall) {
     this.#call = call;
     this.traceId = call.server.spanContext().traceId;
-    this.isRecorded = call.server.isRecording();
   }
 
   sent(): TraceContext {
@@ -116,7 +114,7 @@ class TwoSpans implements CallTrace {
     return { traceparent, tracestate: tracestate || undefined, baggage: baggage || undefined };
   }
 
-  ended(ending: TracedEnding): void {
+  ended(ending: CallEnding): void {
     const failure = failureOf(ending);
     if (this.#client !== undefined) {
       const { server } = ending;
@@ -176,13 +174,16 @@ function sideAttributes(side: { readonly transport: Transport; readonly revision
 }
 
 /** Returns the error attributes; undefined: the call did not fail. */
-function failureOf({ outcome, isToolError }: TracedEnding): Attributes | undefined {
-  if (isToolError) return { 'error.type': 'tool_error' };
-  return outcome.kind === 'answered' ? undefined : errorAttributes(outcome);
+function failureOf({ outcome }: CallEnding): Attributes | undefined {
+  return errorAttributes(outcome);
 }
 
-function errorAttributes(outcome: Exclude<CallOutcome, { kind: 'answered' }>): Attributes {
+function errorAttributes(outcome: CallOutcome): Attributes | undefined {
   switch (outcome.kind) {
+    case 'answered':
+      return undefined;
+    case 'tool-error':
+      return { 'error.type': 'tool_error' };
     case 'cancelled':
       return { 'error.type': 'cancelled' };
     case 'failed':

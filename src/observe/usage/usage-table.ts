@@ -112,7 +112,7 @@ export class UsageTable implements Observer {
   }
 
   #ended({ client, method, requestBytes }: ObservedCall, { outcome, bytes, durationMs, server }: CallEnding): void {
-    const isAnswered = outcome.kind === 'answered';
+    const isAnswered = outcome.kind === 'answered' || outcome.kind === 'tool-error';
     // A successful handshake is counted as a session.
     if (method === INITIALIZE && isAnswered) return;
     const nowMs = this.#now();

@@ -91,6 +91,7 @@ test('the buckets of calls are those that the conventions recommend', async (t) 
 for (const [what, outcome, expected] of [
   ['an error of the server by its code', { kind: 'error', code: -32602 }, '-32602'],
   ['an error without a code', { kind: 'error', code: undefined }, '_OTHER'],
+  ['a tool that ran and failed', { kind: 'tool-error' }, 'tool_error'],
   ['a call that was withdrawn', { kind: 'cancelled' }, 'cancelled'],
   ['a failure by its code', { kind: 'failed', code: 'ERR_UPSTREAM_TIMEOUT' }, 'ERR_UPSTREAM_TIMEOUT'],
 ] as const) {

@@ -576,6 +576,7 @@ function openCells(call) {
 
 const OUTCOMES = new Map([
   ['answered', { text: '● answered', look: 'quiet' }],
+  ['tool-error', { text: '▲ tool failed', look: 'warn' }],
   ['error', { text: '▲ error', look: 'warn' }],
   ['cancelled', { text: '○ cancelled', look: 'quiet' }],
   ['failed', { text: '✕ failed', look: 'bad' }],
