@@ -55,9 +55,7 @@ test('every page of the documents can be found from the README', (t) => {
     const document = DOCUMENTS.find((each) => each.path === path);
     for (const link of document === undefined ? [] : linksIn(path, document.text)) found.add(link.path);
   }
-  const pages = DOCUMENTS.map(({ path }) => path).filter(
-    (path) => path.startsWith('docs/') && !path.startsWith('docs/internals/decisions/'),
-  );
+  const pages = DOCUMENTS.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
   t.deepEqual(
     pages.filter((path) => !found.has(path)),
     [],

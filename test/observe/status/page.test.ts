@@ -13,6 +13,7 @@ import {
   LEGACY_STDIO,
   MODERN_HTTP,
   runCall,
+  START_MS,
   USAGE,
   WallClock,
 } from './seen.ts';
@@ -40,7 +41,13 @@ type Context = ExecutionContext<{ readonly browser: Browser }>;
 const SERVERS = [
   inspectedServer(),
   inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, verdicts: [MODERN_HTTP], processes: 0 }),
-  inspectedServer({ name: 'files', state: 'failing', problem: 'The server exited with code 1.', restarts: 3 }),
+  inspectedServer({
+    name: 'files',
+    state: 'failing',
+    sinceMs: START_MS,
+    problem: `The server exited with code 1. ${'It cannot find a module that it needs. '.repeat(8)}`,
+    restarts: 3,
+  }),
   inspectedServer({ name: 'notes', state: 'not-started', verdicts: [] }),
 ];
 
@@ -90,8 +97,8 @@ inBrowser('shows servers, clients, calls, the migration and a snippet', async (t
   await page.getByText('Live', { exact: true }).waitFor();
   const servers = await rows(page, 'servers');
   t.is(servers.length, 4);
-  t.regex(servers[0] ?? '', /everything[\s\S]*\/everything\/mcp[\s\S]*ready[\s\S]*stdio[\s\S]*2025-11-25/);
-  t.regex(servers[2] ?? '', /failed last time[\s\S]*The server exited with code 1\.[\s\S]*3/);
+  t.regex(servers[1] ?? '', /everything[\s\S]*\/everything\/mcp[\s\S]*ready[\s\S]*stdio[\s\S]*2025-11-25/);
+  t.regex(servers[0] ?? '', /failing since \d\d:\d\d:\d\d[\s\S]*The server exited with code 1\.[\s\S]*3/);
   const clients = await rows(page, 'clients');
   t.is(clients.length, 5);
   t.regex(clients[0] ?? '', /claude-code 3\.1\.0[\s\S]*Streamable HTTP[\s\S]*files[\s\S]*stdio[\s\S]*modern → legacy/);
@@ -144,7 +151,7 @@ inBrowser('shows what happens while one looks', async (t) => {
   t.is((await rows(page, 'clients')).length, 1);
   world.servers = [inspectedServer({ state: 'stopped', problem: 'It starts in vain.' })];
   await page.getByText('It starts in vain.').waitFor();
-  t.is(await page.getByRole('status').innerText(), 'everything: cannot be served');
+  t.is(await page.getByRole('status').innerText(), 'everything: stopped after failures');
   leave('ERR_SESSION_CLOSED');
   await page.getByText('Nobody is connected.').waitFor();
 });
@@ -158,7 +165,7 @@ inBrowser('takes what peers write as text, whatever it looks like', async (t) =>
   const { page, wrong } = await open(t, server.url);
   await page.getByText(markup).first().waitFor();
   t.is(await page.locator('main img, main script').count(), 0);
-  t.is(await page.title(), 'mcp-portage status');
+  t.is(await page.title(), '1 failing – mcp-portage status');
   t.deepEqual(wrong, []);
 });
 
@@ -192,10 +199,14 @@ inBrowser('connects again by itself', async (t) => {
   await page.getByText('Live', { exact: true }).waitFor();
   server.routes.close();
   await page.locator('#connection').getByText('Connection lost; trying again').waitFor();
+  t.regex(await page.locator('#banner').innerText(), /^The bridge has not answered since \d\d:\d\d:\d\d\./);
+  t.is(await page.title(), 'No connection – mcp-portage status');
+  t.true(Number(await page.evaluate('getComputedStyle(document.getElementById("status")).opacity')) < 0.7);
   runCall(activity, { tool: 'meanwhile' });
   await page.getByText('meanwhile').waitFor();
   await page.locator('#connection').getByText('Live', { exact: true }).waitFor();
-  t.pass();
+  t.true(await page.locator('#banner').isHidden());
+  t.is(await page.title(), '1 failing – mcp-portage status');
 });
 
 inBrowser('asks for a token where one is needed, and keeps it out of addresses', async (t) => {
@@ -253,8 +264,11 @@ inBrowser('everything that does something is reached by the keyboard, in the ord
   ]);
 });
 
+const heights = (page: Page): Promise<readonly number[]> =>
+  page.evaluate('[...document.querySelectorAll("#servers tbody tr")].map((row) => row.getBoundingClientRect().height)');
+
 const LOOKS = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  [390, 1280].map((width) => ({ colorScheme, width })),
+  [320, 390, 768, 900, 1024, 1440].map((width) => ({ colorScheme, width })),
 );
 
 const STATES = [
@@ -273,6 +287,8 @@ for (const { state, given, sign } of STATES) {
       await page.setViewportSize({ width, height: 800 });
       t.deepEqual(await findBarriers(page), []);
       t.true(Number(await page.evaluate('document.documentElement.scrollWidth')) <= width);
+      const tallest = Math.max(0, ...(await heights(page)));
+      t.true(tallest < (width < 768 ? 600 : 400), `a row of a server is ${tallest} px tall at ${width} px`);
     }
   });
 }

@@ -31,6 +31,8 @@ let status;
 let aheadMs = 0;
 let isPaused = false;
 let showsAllCalls = false;
+/** Number of servers that cannot be used. */
+let troubles = 0;
 /** @type {AbortController | undefined} The stream that is followed now. */
 let following;
 /** @type {ReadonlyMap<string, string>} The states of servers that have been shown. */
@@ -706,6 +708,36 @@ function tellChangedStates({ servers }) {
   );
 }
 
+/** States in which a server cannot be used, the most urgent first. */
+const TROUBLE = ['stopped', 'failing'];
+
+/**
+ * Shows the servers that cannot be used before the others, and says how many they are.
+ *
+ * @param {StatusDocument} shown
+ */
+function renderServers({ servers }) {
+  const urgency = (/** @type {ServerStatus} */ { state }) => TROUBLE.indexOf(state) + 1 || TROUBLE.length + 1;
+  const failing = servers.filter(({ state }) => TROUBLE.includes(state)).length;
+  fillTable(
+    'servers',
+    servers.toSorted((a, b) => urgency(a) - urgency(b)),
+    ({ name }) => name,
+    serverCells,
+  );
+  const problems = failing === 0 ? '' : `, ${failing} of them failing`;
+  setText(byId('servers-count'), servers.length === 0 ? '' : `${counted(servers.length, 'server')}${problems}`);
+  troubles = failing;
+  showTitle();
+}
+
+/** Says in the title of the page, which is read in a row of tabs, what is wrong. */
+function showTitle() {
+  const isLost = BROKEN.has(byId('connection').dataset.state ?? '');
+  const trouble = isLost ? 'No connection' : troubles > 0 ? `${troubles} failing` : '';
+  document.title = trouble === '' ? TITLE : `${trouble} – ${TITLE}`;
+}
+
 /**
  * Shows which replicas the figures cover, and which replicas are missing.
  *
@@ -734,7 +766,7 @@ function render() {
   renderFigures(status);
   renderReplicas(status);
   drawCharts(status);
-  fillTable('servers', status.servers, ({ name }) => name, serverCells);
+  renderServers(status);
   fillTable('clients', status.clients, ({ number }) => String(number), clientCells);
   byId('more-clients').hidden = status.moreClients === 0;
   setText(byId('more-clients'), `and ${status.moreClients} more`);
@@ -757,12 +789,23 @@ const CONNECTION_TEXTS = {
   locked: 'A token is needed',
 };
 
+/** States in which the figures grow old although somebody wants to see new ones. */
+const BROKEN = new Set(['lost', 'full']);
+const TITLE = document.title;
+
 /** @param {keyof typeof CONNECTION_TEXTS} state */
 function showConnection(state) {
   const pill = byId('connection');
   if (pill.dataset.state === state) return;
-  const wasBroken = pill.dataset.state === 'lost' || pill.dataset.state === 'full';
+  const wasBroken = BROKEN.has(pill.dataset.state ?? '');
   pill.dataset.state = state;
+  document.body.dataset.connection = state;
+  const banner = byId('banner');
+  banner.hidden = !BROKEN.has(state) || status === undefined;
+  if (!wasBroken && !banner.hidden) {
+    setText(banner, `The bridge has not answered since ${timeOfDay(nowMs())}. The figures are those of that time.`);
+  }
+  showTitle();
   setText(byId('connection-text'), CONNECTION_TEXTS[state]);
   if (state !== 'connecting' && (state !== 'live' || wasBroken)) announce(CONNECTION_TEXTS[state]);
 }
