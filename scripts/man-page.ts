@@ -2,7 +2,7 @@
 import { COMMANDS, OF_VALUES, OTHER_USAGE, type Row } from '../src/cli/help/commands.ts';
 import { describeOption, writeOption } from '../src/cli/help/help.ts';
 import { wrap } from '../src/cli/help/text-table.ts';
-import { OPTION_GROUPS, OPTIONS, type Option, VARIABLES } from '../src/cli/options/option-table.ts';
+import { OPTION_GROUPS, OPTIONS, type Option, VARIABLES, writeVariable } from '../src/cli/options/option-table.ts';
 import { VERSION } from '../src/version.ts';
 
 const EXIT_STATUS: readonly Row[] = [
@@ -73,7 +73,8 @@ export function renderManPage(): string {
 }
 
 function renderOption(option: Option): readonly string[] {
-  return ['.TP', bold(writeOption(option)), plain(`${describeOption(option)}.`), '.br', plain(option.variable)];
+  const text = plain(`${describeOption(option)}.`);
+  return ['.TP', bold(writeOption(option)), text, '.br', plain(writeVariable(option))];
 }
 
 function bold(text: string): string {

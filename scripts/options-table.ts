@@ -1,4 +1,5 @@
-import { OPTION_GROUPS, OPTIONS, type Option, VARIABLES } from '../src/cli/options/option-table.ts';
+import { writeOption } from '../src/cli/help/help.ts';
+import { OPTION_GROUPS, OPTIONS, type Option, VARIABLES, writeVariable } from '../src/cli/options/option-table.ts';
 
 /** All options as a table in Markdown. */
 export function renderOptionsTable(): string {
@@ -16,13 +17,14 @@ function renderRow(option: Option): string {
   const choices =
     option.type.choices === undefined ? '' : `: ${option.type.choices.map((choice) => `\`${choice}\``).join(', ')}`;
   const repeat = option.kind === 'list' ? ' (repeatable)' : '';
-  return `| \`${writeOption(option)}\`<br>\`${option.variable}\` | ${writeDefault(option)} | ${option.describe}${choices}${repeat} |`;
+  return `| ${writeSpellings(option)} | ${writeDefault(option)} | ${option.effect}${choices}${repeat} |`;
 }
 
-/** As it is written by whoever wants something else than the default. */
-function writeOption({ kind, flag, type, default: standard }: Option): string {
-  if (kind !== 'flag') return `${flag} <${type.placeholder}>`;
-  return standard === 'true' ? flag.replace('--', '--no-') : flag;
+/** Returns how the option is written on the command line and in the environment, and for a flag also in a file. */
+function writeSpellings(option: Option): string {
+  const inFile =
+    option.kind === 'flag' && option.scope !== 'call' ? [`"${option.name}": ${option.default !== 'true'}`] : [];
+  return [writeOption(option), writeVariable(option), ...inFile].map((spelling) => `\`${spelling}\``).join('<br>');
 }
 
 function writeDefault({ kind, default: standard, defaultNote }: Option): string {

@@ -29,7 +29,7 @@ export function renderCompletion(shell: Shell): string {
 
 /** The script runs in bash 3.2, the version of macOS. */
 function renderBash(): string {
-  const words = [...OPTIONS.flatMap(switchesOf), '--help', '--version', '--'];
+  const words = [...OPTIONS.map(({ offered }) => offered), '--help', '--version', '--'];
   return `# mcp-portage completion for bash: source <(mcp-portage completion bash)
 _mcp_portage() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" index
@@ -67,7 +67,6 @@ function bashValue({ type: { choices, completes } }: Option): string {
 }
 
 function renderZsh(): string {
-  const specs = OPTIONS.flatMap((option) => switchesOf(option).map((name) => zshSpec(option, name)));
   return `#compdef mcp-portage
 # mcp-portage completion for zsh: source <(mcp-portage completion zsh), after compinit
 _mcp_portage() {
@@ -82,7 +81,7 @@ _mcp_portage() {
     (( CURRENT == 3 )) && compadd ${TOPICS}
   else
     _arguments \\
-${specs.map((spec) => `      ${spec} \\`).join('\n')}
+${OPTIONS.map((option) => `      ${zshSpec(option)} \\`).join('\n')}
       '(-h --help)'{-h,--help}'[Show this help]' \\
       '(-v --version)'{-v,--version}'[Show the version]' \\
       '1:command:(${VERBS})'
@@ -93,7 +92,6 @@ compdef _mcp_portage mcp-portage
 }
 
 function renderFish(): string {
-  const options = OPTIONS.flatMap((option) => switchesOf(option).map((name) => fishOption(option, name)));
   return `# mcp-portage completion for fish: mcp-portage completion fish | source
 function __mcp_portage_is_first
     test (count (commandline -opc)) -eq 1
@@ -115,15 +113,15 @@ complete -c mcp-portage -n __mcp_portage_has_separator -a '(__mcp_portage_comple
 complete -c mcp-portage -n __mcp_portage_is_first -a '${VERBS}'
 complete -c mcp-portage -n '__mcp_portage_follows completion' -a '${SHELLS.join(' ')}'
 complete -c mcp-portage -n '__mcp_portage_follows help' -a '${TOPICS}'
-${options.join('\n')}
+${OPTIONS.map(fishOption).join('\n')}
 complete -c mcp-portage -s h -l help -d 'Show this help'
 complete -c mcp-portage -s v -l version -d 'Show the version'
 `;
 }
 
-function fishOption(option: Option, name: string): string {
+function fishOption(option: Option): string {
   const value = takesValue(option) ? ` ${fishValue(option)}` : '';
-  return `complete -c mcp-portage -l ${name.slice(2)}${value} -d '${quoteForFish(option.describe)}'`;
+  return `complete -c mcp-portage -l ${option.offered.slice(2)}${value} -d '${quoteForFish(option.effect)}'`;
 }
 
 function fishValue({ type: { choices, completes } }: Option): string {
@@ -137,24 +135,19 @@ function quoteForFish(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
 }
 
-/** Only flags have a `--no-` form. */
-function switchesOf(option: Option): readonly string[] {
-  return option.kind === 'flag' ? [option.flag, option.flag.replace('--', '--no-')] : [option.flag];
-}
-
 function takesValue(option: Option): boolean {
   return option.kind !== 'flag';
 }
 
-function zshSpec(option: Option, name: string): string {
+function zshSpec(option: Option): string {
   const repeat = option.kind === 'list' ? '*' : '';
-  const value = takesValue(option) ? `:${quiet(option.type.placeholder)}:${zshValue(option)}` : '';
-  return `'${repeat}${name}[${quiet(option.describe)}]${value}'`;
+  const value = takesValue(option) ? `:${quoteForZsh(option.type.placeholder)}:${zshValue(option)}` : '';
+  return `'${repeat}${option.offered}[${quoteForZsh(option.effect)}]${value}'`;
 }
 
-/** Replaces characters with a special meaning in a zsh completion spec. */
-function quiet(text: string): string {
-  return text.replaceAll("'", '’').replaceAll(/[[\]:]/g, ' ');
+/** Escapes the characters that end a part of a zsh completion spec, and the quote that ends the spec. */
+function quoteForZsh(text: string): string {
+  return text.replaceAll(/[\\[\]:]/g, '\\$&').replaceAll("'", `'\\''`);
 }
 
 function zshValue({ type: { choices, completes } }: Option): string {

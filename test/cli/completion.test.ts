@@ -25,27 +25,14 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 testInBash('completes every option', (t) => {
   const offered = complete('mcp-portage --');
-  for (const { flag } of OPTIONS) t.true(offered.includes(flag), flag);
+  for (const option of OPTIONS) t.true(offered.includes(option.offered), option.name);
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
-  t.deepEqual(complete('mcp-portage --no-'), [
-    '--no-allow-writable-config',
-    '--no-strict-config',
-    '--no-sse',
-    '--no-ws',
-    '--no-allow-anonymous',
-    '--no-cluster-limits',
-    '--no-inherit-env',
-    '--no-pty',
-    '--no-exchange-token',
-    '--no-oauth-assume-pkce',
-    '--no-oauth-browser',
-    '--no-status',
-    '--no-metrics',
-    '--no-usage',
-    '--no-audit-required',
-    '--no-json',
-    '--no-all',
-  ]);
+});
+
+testInBash('completes a flag as it is used: with no- if it is on by default, else without', (t) => {
+  t.deepEqual(complete('mcp-portage --no-'), ['--no-sse', '--no-ws', '--no-oauth-browser', '--no-status']);
+  t.deepEqual(complete('mcp-portage --pt'), ['--pty']);
+  t.deepEqual(complete('mcp-portage --ss'), ['--sse-path']);
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {
@@ -79,10 +66,18 @@ testInBash('completes the name of a command behind --', (t) => {
 
 test('the script for zsh names every option with its values', (t) => {
   const script = renderCompletion('zsh');
-  for (const { flag, type } of OPTIONS) {
-    t.true(script.includes(`${flag}[`), flag);
-    if (type.choices !== undefined) t.true(script.includes(`(${type.choices.join(' ')})`), flag);
+  for (const { offered, type } of OPTIONS) {
+    t.true(script.includes(`'${offered}[`) || script.includes(`'*${offered}[`), offered);
+    if (type.choices !== undefined) t.true(script.includes(`(${type.choices.join(' ')})`), offered);
   }
+});
+
+test('the script for zsh describes what an option does, with colons and apostrophes escaped', (t) => {
+  const script = renderCompletion('zsh');
+  t.true(script.includes("'--no-sse[Do not serve HTTP+SSE, for older clients]'"));
+  t.true(script.includes("'--sse-path[HTTP+SSE\\: where older clients open their stream]:path: '"));
+  t.true(script.includes("takes a value from the environment]:Name\\: value: '"));
+  t.true(script.includes(`Deepest nesting of arrays and objects in a client'\\''s message`));
 });
 
 /** Most Linux machines have no zsh. */
@@ -114,6 +109,10 @@ function completeInZsh(line: string, expected: string): string {
 
 for (const [line, expected] of [
   ['mcp-portage --max-rep', '--max-replay-bytes'],
+  ['mcp-portage --no-s', '--no-sse     -- Do not serve HTTP+SSE, for older clients'],
+  ['mcp-portage --sse-p', '--sse-path'],
+  ['mcp-portage --message-path=/a --s', 'HTTP+SSE: where older clients open their stream'],
+  ['mcp-portage --max-json-d', '--max-json-depth'],
   ['mcp-portage --isolation sh', '--isolation shared'],
   ['mcp-portage sni', 'mcp-portage snippet'],
   ['mcp-portage completion f', 'completion fish'],
@@ -141,8 +140,8 @@ function completeInFish(line: string): readonly string[] {
 
 testInFish('fish completes every option', (t) => {
   const offered = completeInFish('mcp-portage --');
-  for (const { flag } of OPTIONS) t.true(offered.includes(flag), flag);
-  t.true(offered.includes('--no-sse'));
+  for (const option of OPTIONS) t.true(offered.includes(option.offered), option.name);
+  t.false(offered.includes('--sse'));
   t.deepEqual(completeInFish('mcp-portage serve --max-r'), ['--max-replay-bytes']);
 });
 

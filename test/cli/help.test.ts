@@ -105,9 +105,9 @@ Usage
 Configuration file
   --config <file>                      Read the servers from this file; the configuration of Claude,
                                        Cursor, VS Code, Codex or another host works as it is
-  --[no-]allow-writable-config         Accept that file even if other users can write to it, as in
+  --allow-writable-config              Accept that file even if other users can write to it, as in
                                        some containers
-  --[no-]strict-config                 Refuse that file if the entry of any server is wrong, instead
+  --strict-config                      Refuse that file if the entry of any server is wrong, instead
                                        of leaving that server out
 
 Listening (serve)
@@ -125,14 +125,14 @@ Listening (serve)
 
 Endpoints (serve)
   --path <path>                        Streamable HTTP endpoint [/mcp]
-  --[no-]sse                           Also serve HTTP+SSE, for older clients
+  --no-sse                             Do not serve HTTP+SSE, for older clients
   --sse-path <path>                    HTTP+SSE: where older clients open their stream [/sse]
   --message-path <path>                HTTP+SSE: where older clients post messages [/messages]
   --sunset <date>                      Tell older clients that HTTP+SSE ends after this day (UTC) or
                                        at this time, then refuse them
   --after-sunset <what>                What happens to older clients after that date: refuse, serve
                                        [refuse]
-  --[no-]ws                            Also serve WebSocket
+  --no-ws                              Do not serve WebSocket
   --ws-path <path>                     WebSocket endpoint [/ws]
   --base-url <url>                     Public URL of this process behind a reverse proxy, with its
                                        path prefix
@@ -141,7 +141,7 @@ Access (serve)
   --allow-host <name>                  Host name clients may use, besides loopback names and the
                                        listening address (repeatable)
   --allow-origin <origin>              Web origin whose pages may call, by CORS (repeatable)
-  --[no-]allow-anonymous               Serve everybody who can reach the port, even from other
+  --allow-anonymous                    Serve everybody who can reach the port, even from other
                                        machines; otherwise those must authenticate
   --auth-token <name=source>           Accept requests with the bearer token in env:NAME or
                                        file:path; alice=env:NAME also names its owner (repeatable)
@@ -178,7 +178,7 @@ Several replicas (serve)
   --store-client-key <file>            Private key of that certificate (PEM file)
   --lease <duration>                   Silence of a replica after which others take over its
                                        sessions with remote servers [15s]
-  --[no-]cluster-limits                Limit sessions, calls of a caller without a session, and
+  --cluster-limits                     Limit sessions, calls of a caller without a session, and
                                        processes for all replicas together instead of for each
 
 Every server
@@ -197,9 +197,9 @@ Servers started as a command
                                        current value (repeatable)
   --env-from <file>                    Set the variables in this file for the server, one NAME=value
                                        per line; --env wins over it (repeatable)
-  --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
+  --inherit-env                        Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
-  --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
+  --pty                                Run the server on a pseudo-terminal, for servers that need
                                        one; requires the package @lydell/node-pty
 
 Remote servers (URL)
@@ -234,7 +234,7 @@ Logging in to remote servers (URL)
                                        after forgetting an earlier login, or never: on-demand, anew,
                                        never [on-demand for connect; never for other commands, or
                                        with a token]
-  --[no-]exchange-token                Exchange each caller's token for one of the server, at
+  --exchange-token                     Exchange each caller's token for one of the server, at
                                        --auth-issuer, as --oauth-client-id (RFC 8693)
   --oauth-grant <grant>                Way to log in: a user in a browser here, or with a code in
                                        any browser; the client itself; or a workload:
@@ -261,7 +261,7 @@ Logging in to remote servers (URL)
   --oauth-auth-method <method>         How the client authenticates there: none,
                                        client_secret_basic, client_secret_post, private_key_jwt [one
                                        that the metadata offers]
-  --[no-]oauth-assume-pkce             Log in at a server that does not announce PKCE, which is used
+  --oauth-assume-pkce                  Log in at a server that does not announce PKCE, which is used
                                        all the same (Entra, Cognito)
   --oauth-scope <scope>                Scope to ask for, in place of those the server names
                                        (repeatable)
@@ -273,8 +273,8 @@ Logging in to remote servers (URL)
                                        login_hint=me@example.com (repeatable)
   --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a
                                        free one [http://127.0.0.1:0/callback]
-  --[no-]oauth-browser                 Open the browser for a login; the address is logged either
-                                       way
+  --no-oauth-browser                   Do not open the browser for a login; the address is logged
+                                       either way
   --state-dir <directory>              Where logins and counts are kept, readable only by you
                                        [~/.mcp-portage, or where the system keeps such files]
   MCP_PORTAGE_OAUTH_CLIENT_SECRET      Secret of that client; not an option, since other users can
@@ -329,24 +329,23 @@ Limits
                                        processes then get as long to exit [4s]
 
 Observing
-  --[no-]status                        Show who is connected and what runs at /status, to callers
-                                       who may see it
+  --no-status                          Do not show who is connected and what runs at /status
   --status-token <env:NAME|file:PATH>  Token that opens /status and /metrics, and nothing else
-  --[no-]metrics                       Serve Prometheus metrics at /metrics
-  --[no-]usage                         Count who uses what, deprecated features included, for
+  --metrics                            Serve Prometheus metrics at /metrics
+  --usage                              Count who uses what, deprecated features included, for
                                        mcp-portage report
   --audit-file <file>                  Write one line of JSON per call to this file
-  --[no-]audit-required                Refuse calls while the audit file cannot be written
+  --audit-required                     Refuse calls while the audit file cannot be written
 
 Reports (probe, report)
-  --[no-]json                          Print the report as JSON
+  --json                               Print the report as JSON
   --timeout <duration>                 Time limit for the whole probe [15s; 2m for a command, 5m
                                        with a login]
 
 Usage (report)
   --url <url>                          Any URL of the running bridge to ask; without it, the counts
                                        in the state directory are read
-  --[no-]all                           Report on all replicas behind the address, including those
+  --all                                Report on all replicas behind the address, including those
                                        that are gone, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
 
@@ -381,9 +380,9 @@ Examples
   mcp-portage report --since 30d --json                     for scripts; exits with 0 when HTTP+SSE
                                                             can go
 
-Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are
-separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
-seconds. Sizes are 64k or 16m, a bare number is bytes.
+Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS, --no-sse is
+MCP_PORTAGE_SSE=false; lists are separated by commas, headers by line breaks. Durations are 500ms,
+30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.
 
 mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, cluster,
 protocol, server, remote, sessions, limits, observing, logging.
@@ -418,7 +417,7 @@ test('the help on everything is this', (t) => {
 });
 
 test('the help names every option', (t) => {
-  for (const { flag } of OPTIONS) t.regex(help(100), new RegExp(`^  --(\\[no-\\])?${flag.slice(2)}\\b`, 'm'));
+  for (const { offered } of OPTIONS) t.regex(help(100), new RegExp(`^  ${offered}\\b(?!-)`, 'm'));
 });
 
 test('the help says why the token is no option', (t) => {
@@ -431,7 +430,7 @@ for (const verb of BRIDGE_VERBS) {
     const text = help(100, { kind: 'verb', verb });
     t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
     for (const option of OPTIONS) {
-      const isThere = new RegExp(`^  --(\\[no-\\])?${option.flag.slice(2)}\\b(?!-)`, 'm').test(text);
+      const isThere = new RegExp(`^  ${option.offered}\\b(?!-)`, 'm').test(text);
       t.is(isThere, isApplicable(option, { verb, target: 'any' }), option.name);
     }
   });
@@ -451,7 +450,7 @@ test('the help of a group has its options and no others', (t) => {
     const text = help(100, { kind: 'group', group });
     t.true(text.startsWith(`${OPTION_GROUPS[group].title}\n`));
     for (const option of OPTIONS) {
-      const isThere = new RegExp(`^  --(\\[no-\\])?${option.flag.slice(2)}\\b(?!-)`, 'm').test(text);
+      const isThere = new RegExp(`^  ${option.offered}\\b(?!-)`, 'm').test(text);
       t.is(isThere, option.group === group, option.name);
     }
   }

@@ -147,4 +147,4 @@ export const OTHER_OPTIONS: readonly Row[] = [
 ];
 
 export const OF_VALUES =
-  'Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.';
+  'Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS, --no-sse is MCP_PORTAGE_SSE=false; lists are separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.';

@@ -141,8 +141,8 @@ function rowOf(option: Option): Row {
   return { left: writeOption(option), right: describeOption(option) };
 }
 
-export function writeOption({ kind, flag, type }: Option): string {
-  return kind === 'flag' ? flag.replace('--', '--[no-]') : `${flag} <${type.placeholder}>`;
+export function writeOption({ kind, offered, type }: Option): string {
+  return kind === 'flag' ? offered : `${offered} <${type.placeholder}>`;
 }
 
 /** Returns the description with the choices and the default. */
@@ -152,7 +152,7 @@ export function describeOption(option: Option): string {
     option.kind === 'list' ? ' (repeatable)' : '',
     option.kind !== 'flag' && hasDefault(option) ? ` [${option.default ?? option.defaultNote}]` : '',
   ];
-  return option.describe + notes.join('');
+  return option.effect + notes.join('');
 }
 
 function hasDefault(option: Option): boolean {

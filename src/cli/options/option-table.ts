@@ -91,6 +91,8 @@ interface RowDetails extends Partial<Application> {
   readonly default?: string;
   /** A description of a default that depends on other settings, in place of `default`. */
   readonly defaultNote?: string;
+  /** The effect of the `--no-` form, for a flag that is on by default. */
+  readonly off?: string;
 }
 
 /** A `flag` takes no value, and a `list` may be repeated. */
@@ -108,9 +110,14 @@ function list<T>(type: ValueType<T>, describe: string, details: RowDetails = {})
   return { kind: 'list', type, describe, ...details } as const;
 }
 
-/** A flag is off by default. */
-function flag(describe: string, details: RowDetails = {}) {
+/** A flag that is off by default. */
+function flag(describe: string, details: Omit<RowDetails, 'default' | 'off'> = {}) {
   return { kind: 'flag', type: onOrOff, describe, default: 'false', ...details } as const;
+}
+
+/** A flag that is on by default: files and the library may set it, and the command line only ever switches it off. */
+function flagThatIsOn(describe: string, off: string) {
+  return { kind: 'flag', type: onOrOff, describe, default: 'true', off } as const;
 }
 
 /** The rows are checked where the groups are listed: a constraint here would widen the types of their values. */
@@ -153,7 +160,7 @@ const ENDPOINTS = group(
   { title: 'Endpoints (serve)', scope: 'process', verbs: ['serve', 'snippet'] },
   {
     path: value(endpointPath, 'Streamable HTTP endpoint', { default: '/mcp' }),
-    sse: flag('Also serve HTTP+SSE, for older clients', { default: 'true' }),
+    sse: flagThatIsOn('Also serve HTTP+SSE, for older clients', 'Do not serve HTTP+SSE, for older clients'),
     ssePath: value(endpointPath, 'HTTP+SSE: where older clients open their stream', { default: '/sse' }),
     messagePath: value(endpointPath, 'HTTP+SSE: where older clients post messages', { default: '/messages' }),
     sunset: value(
@@ -163,7 +170,7 @@ const ENDPOINTS = group(
     afterSunset: value(choice('what', ['refuse', 'serve']), 'What happens to older clients after that date', {
       default: 'refuse',
     }),
-    ws: flag('Also serve WebSocket', { default: 'true' }),
+    ws: flagThatIsOn('Also serve WebSocket', 'Do not serve WebSocket'),
     wsPath: value(endpointPath, 'WebSocket endpoint', { default: '/ws' }),
     baseUrl: value(baseUrl, 'Public URL of this process behind a reverse proxy, with its path prefix'),
   },
@@ -400,7 +407,10 @@ const LOGIN = group(
     oauthCallback: value(callback, 'Where the browser returns to on this machine; port 0 picks a free one', {
       default: 'http://127.0.0.1:0/callback',
     }),
-    oauthBrowser: flag('Open the browser for a login; the address is logged either way', { default: 'true' }),
+    oauthBrowser: flagThatIsOn(
+      'Open the browser for a login; the address is logged either way',
+      'Do not open the browser for a login; the address is logged either way',
+    ),
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
       verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
@@ -519,7 +529,10 @@ const LIMITS = group(
 const OBSERVING = group(
   { title: 'Observing', scope: 'process', verbs: ['serve'] },
   {
-    status: flag('Show who is connected and what runs at /status, to callers who may see it', { default: 'true' }),
+    status: flagThatIsOn(
+      'Show who is connected and what runs at /status, to callers who may see it',
+      'Do not show who is connected and what runs at /status',
+    ),
     statusToken: value(
       named('env:NAME|file:PATH', tokenSource),
       'Token that opens /status and /metrics, and nothing else',
@@ -636,13 +649,17 @@ type ValueOf<R> = R extends { readonly kind: 'list'; readonly type: ValueType<in
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
 /** A row with all that follows from its name and its group. */
-export interface Option extends Omit<Row, 'default' | 'defaultNote'>, Application {
+export interface Option extends Omit<Row, 'default' | 'defaultNote' | 'off'>, Application {
   readonly default: string | undefined;
   readonly defaultNote: string | undefined;
   readonly name: OptionName;
   readonly group: OptionGroup;
   /** `--max-sessions` */
   readonly flag: string;
+  /** The form that help and completion offer: `--no-sse` for a flag that is on by default, else the same as `flag`. */
+  readonly offered: string;
+  /** Describes what `offered` does. */
+  readonly effect: string;
   /** `MCP_PORTAGE_MAX_SESSIONS` */
   readonly variable: string;
   readonly scope: OptionScope;
@@ -663,9 +680,16 @@ export const OPTIONS: readonly Option[] = Object.entries(OPTION_GROUPS).flatMap(
     name: name as OptionName,
     group: group as OptionGroup,
     flag: flagOf(name),
+    offered: row.off === undefined ? flagOf(name) : flagOf(name).replace('--', '--no-'),
+    effect: row.off ?? row.describe,
     variable: variableOf(name),
   })),
 );
+
+/** Returns the variable, for a flag with the value that changes its default: `MCP_PORTAGE_SSE=false`. */
+export function writeVariable({ kind, variable, default: standard }: Option): string {
+  return kind === 'flag' ? `${variable}=${standard !== 'true'}` : variable;
+}
 
 const byName: ReadonlyMap<string, Option> = new Map(OPTIONS.map((option) => [option.name, option]));
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { findFlag } from '../../../src/cli/options/option-table.ts';
+import { findFlag, OPTIONS } from '../../../src/cli/options/option-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -33,4 +33,15 @@ test('every option that a message, a comment or the documentation of errors name
       .map((name) => `${path}: --${name}`);
   });
   t.deepEqual(unknown, []);
+});
+
+test('every flag that is on by default says what switching it off does, and no other option does', (t) => {
+  const described = OPTIONS.filter(({ off }) => off !== undefined).map(({ flag }) => flag);
+  const on = OPTIONS.filter((option) => option.kind === 'flag' && option.default === 'true').map(({ flag }) => flag);
+  t.deepEqual(described, on);
+  for (const { flag, off, offered, effect, describe } of OPTIONS) {
+    t.is(offered, off === undefined ? flag : `--no-${flag.slice('--'.length)}`);
+    t.regex(effect, off === undefined ? /^(?!Do not )/ : /^Do not /);
+    t.is(effect === describe, off === undefined);
+  }
 });
