@@ -73,7 +73,7 @@ test('--help, --version and completion go to stdout and run nothing', async (t) 
     [['connect', '--help'], /^mcp-portage connect: connects a stdio client to a server/],
     [['--version'], new RegExp(`^${VERSION}\n$`)],
     [['serve', '-v'], new RegExp(`^${VERSION}\n$`)],
-    [['help', 'limits'], /^Limits\n/],
+    [['help', 'limits'], /^Limits of sizes, numbers and times\n/],
     [['completion', 'bash'], /complete -F _mcp_portage mcp-portage\n$/],
   ] as const) {
     const { stdout, stderr, exitCode, config } = await run(argv);

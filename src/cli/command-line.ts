@@ -58,7 +58,7 @@ export function parseCommandLine(
 
   const parsed = splitIntoOptions(head);
   const { verb, positionals } = splitVerb(parsed._.map(String));
-  if (verb === 'help') return { kind: 'help', topic: parseHelpTopic(positionals[0]) };
+  if (verb === 'help') return { kind: 'help', topic: parseHelpTopic(positionals) };
   if (parsed.help === true) return { kind: 'help', topic: topicOfVerb(verb) };
   if (parsed.version === true || verb === 'version') return { kind: 'version' };
 

@@ -3,14 +3,14 @@
  * table. After `--`, the shell completes the server's command.
  */
 
-import { GROUP_TOPICS } from './help/topic.ts';
+import { TOPIC_WORDS } from './help/topic.ts';
 import { BRIDGE_VERBS, OPTIONS, type Option } from './options/option-table.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 const VERBS = [...BRIDGE_VERBS, 'completion', 'help'].join(' ');
-const TOPICS = [...BRIDGE_VERBS, ...GROUP_TOPICS, 'all'].join(' ');
+const TOPICS = TOPIC_WORDS.join(' ');
 
 export function isShell(word: string): word is Shell {
   return SHELLS.some((shell) => shell === word);

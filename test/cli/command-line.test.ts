@@ -95,13 +95,16 @@ test('help is an overview, or about a command, a group of options or everything'
   t.deepEqual(parseCommandLine(['help', 'all']), { kind: 'help', topic: { kind: 'all' } });
   t.deepEqual(parseCommandLine(['help', 'connect']), { kind: 'help', topic: { kind: 'verb', verb: 'connect' } });
   t.deepEqual(parseCommandLine(['probe', '--help']), { kind: 'help', topic: { kind: 'verb', verb: 'probe' } });
-  t.deepEqual(parseCommandLine(['help', 'limits']), { kind: 'help', topic: { kind: 'group', group: 'limits' } });
+  t.deepEqual(parseCommandLine(['help', 'groups']), { kind: 'help', topic: { kind: 'groups' } });
+  const topic = { kind: 'group', group: 'limits' } as const;
+  t.deepEqual(parseCommandLine(['help', 'limits']), { kind: 'help', topic: { ...topic, verb: undefined } });
+  t.deepEqual(parseCommandLine(['help', 'serve', 'limits']), { kind: 'help', topic: { ...topic, verb: 'serve' } });
 });
 
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, the options for servers, listen, endpoints, access, hubs, cluster, protocol, server, remote, sessions, limits, observing, logging, and all.',
+    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, remote, oauth, sessions, limits, observing, logging, and groups and all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { renderHelp } from '../../src/cli/help/help.ts';
-import { GROUP_TOPICS, type HelpTopic } from '../../src/cli/help/topic.ts';
+import { GROUP_TOPICS, type HelpTopic, parseHelpTopic } from '../../src/cli/help/topic.ts';
 import { isApplicable } from '../../src/cli/options/applicable.ts';
-import { BRIDGE_VERBS, OPTION_GROUPS, OPTIONS } from '../../src/cli/options/option-table.ts';
+import { BRIDGE_VERBS, OPTION_GROUPS, OPTIONS, type Option } from '../../src/cli/options/option-table.ts';
 
 const OVERVIEW_AT_80_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and
 Streamable HTTP.
@@ -30,7 +30,8 @@ More commands
   completion     Print a completion script for bash, zsh or fish
 
 Help
-  mcp-portage help <command>          Show all options of a command
+  mcp-portage help <command>          Show a command and its most used options
+  mcp-portage help groups             List the groups of all other options
   mcp-portage help all                Show everything
 `;
 
@@ -74,7 +75,9 @@ More commands
 
 Help
   mcp-portage help <command>
-                    Show all options of a command
+                    Show a command and its most used options
+  mcp-portage help groups
+                    List the groups of all other options
   mcp-portage help all
                     Show everything
 `;
@@ -100,7 +103,11 @@ Usage
   mcp-portage login --status                            list the logins that are kept
   mcp-portage logout [options] <url>                    forget the login for a remote server
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
-  mcp-portage help [<command>|<group>|all]              show help on one of these, or everything
+  mcp-portage help <command>                            show what a command does, and its most used
+                                                        options
+  mcp-portage help [<command>] <group>                  show a group of options
+  mcp-portage help groups                               list the groups of options
+  mcp-portage help all                                  show everything
 
 Configuration file
   --config <file>                      Read the servers from this file; the configuration of Claude,
@@ -181,7 +188,7 @@ Several replicas (serve)
   --cluster-limits                     Limit sessions, calls of a caller without a session, and
                                        processes for all replicas together instead of for each
 
-Every server
+Every server: protocol and tools
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
                                        legacy, modern [auto]
   --include-tool <glob>                Show only tools whose names match this pattern, and refuse
@@ -301,7 +308,7 @@ Sessions (serve)
   --poll-after <duration>              Close a response stream after this long if the client can
                                        come back for the rest; 0: never [0]
 
-Limits
+Limits of sizes, numbers and times
   --max-message-bytes <size>           Largest message, in either direction; what connect sends its
                                        client is limited to 10m unless this is given [16m]
   --max-json-depth <levels>            Deepest nesting of arrays and objects in a client's message;
@@ -328,7 +335,7 @@ Limits
   --shutdown-grace <duration>          Time running calls get to finish at shutdown; server
                                        processes then get as long to exit [4s]
 
-Observing
+Observing: status, metrics, usage and audit
   --no-status                          Do not show who is connected and what runs at /status
   --status-token <env:NAME|file:PATH>  Token that opens /status and /metrics, and nothing else
   --metrics                            Serve Prometheus metrics at /metrics
@@ -361,7 +368,7 @@ Logging
                                        terminal, else json]
 
 Other
-  -h, --help                           Show this help
+  -h, --help                           Show help on the command
   -v, --version                        Show the version
 
 Examples
@@ -383,9 +390,6 @@ Examples
 Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS, --no-sse is
 MCP_PORTAGE_SSE=false; lists are separated by commas, headers by line breaks. Durations are 500ms,
 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.
-
-mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, cluster,
-protocol, server, remote, sessions, limits, observing, logging.
 `;
 
 const OVERVIEW: HelpTopic = { kind: 'overview' };
@@ -396,10 +400,17 @@ const TOPICS: readonly HelpTopic[] = [
   OVERVIEW,
   ALL,
   ...BRIDGE_VERBS.map((verb) => ({ kind: 'verb', verb }) as const),
-  ...GROUP_TOPICS.map((group) => ({ kind: 'group', group }) as const),
+  { kind: 'groups' },
+  ...GROUP_TOPICS.map((group) => ({ kind: 'group', group, verb: undefined }) as const),
 ];
 
 const help = (columns: number, topic: HelpTopic = ALL) => renderHelp({ topic, columns, color: false });
+
+const parseTopic = (...words: readonly string[]): HelpTopic => parseHelpTopic(words);
+
+const showsOption = (text: string, { offered }: Option) => new RegExp(`^  ${offered}\\b(?!-)`, 'm').test(text);
+
+const asPattern = (text: string) => text.replaceAll(/[()]/g, '\\$&');
 
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
@@ -417,7 +428,7 @@ test('the help on everything is this', (t) => {
 });
 
 test('the help names every option', (t) => {
-  for (const { offered } of OPTIONS) t.regex(help(100), new RegExp(`^  ${offered}\\b(?!-)`, 'm'));
+  for (const option of OPTIONS) t.true(showsOption(help(100), option), option.name);
 });
 
 test('the help says why the token is no option', (t) => {
@@ -426,33 +437,76 @@ test('the help says why the token is no option', (t) => {
 });
 
 for (const verb of BRIDGE_VERBS) {
-  test(`the help of ${verb} has its own options and no others`, (t) => {
-    const text = help(100, { kind: 'verb', verb });
+  test(`the help of ${verb} leads with its own options, and names the groups of all others`, (t) => {
+    const text = help(110, { kind: 'verb', verb });
     t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
+    const groups = / <group>, for (.*)$/.exec(text.replaceAll(/\s+/g, ' ').trim())?.[1]?.split(', ') ?? [];
     for (const option of OPTIONS) {
-      const isThere = new RegExp(`^  ${option.offered}\\b(?!-)`, 'm').test(text);
-      t.is(isThere, isApplicable(option, { verb, target: 'any' }), option.name);
+      const isThere = showsOption(text, option);
+      if (!isApplicable(option, { verb, target: 'any' })) t.false(isThere, option.name);
+      else t.true(isThere || groups.includes(option.group), option.name);
+    }
+    const own = OPTIONS.filter((option) => showsOption(text, option));
+    t.true(own.length > 0);
+    for (const group of groups) {
+      t.true(
+        OPTIONS.some((option) => option.group === group && option.verbs.includes(verb) && !own.includes(option)),
+        group,
+      );
     }
   });
 }
 
-test('the help of commands that send nothing to a server has no credentials of servers', (t) => {
+test('the help of snippet and that of probe fit on a screen of 24 lines, with the next prompt below', (t) => {
+  for (const verb of ['snippet', 'probe'] as const)
+    t.true(help(80, { kind: 'verb', verb }).split('\n').length <= 24, verb);
+});
+
+test('the help of a verb is the same as its --help', (t) => {
   for (const verb of BRIDGE_VERBS) {
-    const text = help(100, { kind: 'verb', verb });
-    t.is(text.includes('MCP_PORTAGE_BEARER_TOKEN'), ['serve', 'connect', 'probe'].includes(verb), verb);
-    const logIn = ['serve', 'connect', 'probe', 'login', 'logout'];
-    t.is(text.includes('MCP_PORTAGE_OAUTH_CLIENT_SECRET'), logIn.includes(verb), verb);
+    t.deepEqual(parseCommandLine(['help', verb]), parseCommandLine([verb, '--help']));
+    t.deepEqual(parseCommandLine(['help', verb]), parseCommandLine([verb, '-h', 'https://example.com/mcp']));
   }
+});
+
+test('the groups are listed with what they are about', (t) => {
+  const text = help(80, { kind: 'groups' });
+  for (const group of GROUP_TOPICS)
+    t.regex(text, new RegExp(`^  ${group} +${asPattern(OPTION_GROUPS[group].title)}$`, 'm'));
+});
+
+test('every group has a page, unless a command of its name has all of its options', (t) => {
+  for (const [group, verb] of [
+    ['probe', 'probe'],
+    ['report', 'report'],
+    ['snippet', 'snippet'],
+  ] as const) {
+    t.false(GROUP_TOPICS.includes(group));
+    const text = help(100, { kind: 'verb', verb });
+    for (const option of OPTIONS.filter((each) => each.group === group)) t.true(showsOption(text, option), option.name);
+  }
+  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 3);
+});
+
+test('the help of a group names only what the command takes that stands before it', (t) => {
+  const text = help(100, parseTopic('probe', 'remote'));
+  t.true(text.includes('  --header <'));
+  t.true(text.includes('  MCP_PORTAGE_BEARER_TOKEN '));
+  t.false(text.includes('--forward-header'));
+  t.false(help(100, parseTopic('login', 'remote')).includes('MCP_PORTAGE_BEARER_TOKEN'));
+  t.is(help(100, parseTopic('top', 'hubs')), 'mcp-portage top takes no options of the group hubs.\n');
+});
+
+test('a topic that does not exist is refused, with the nearest one', (t) => {
+  t.throws(() => parseTopic('limit'), { message: /^There is no help on "limit"\. Did you mean limits\? Topics are / });
+  t.throws(() => parseTopic('serve', 'acess'), { message: /^There is no help on "acess"\. Did you mean access\? / });
 });
 
 test('the help of a group has its options and no others', (t) => {
   for (const group of GROUP_TOPICS) {
-    const text = help(100, { kind: 'group', group });
+    const text = help(100, { kind: 'group', group, verb: undefined });
     t.true(text.startsWith(`${OPTION_GROUPS[group].title}\n`));
-    for (const option of OPTIONS) {
-      const isThere = new RegExp(`^  ${option.offered}\\b(?!-)`, 'm').test(text);
-      t.is(isThere, option.group === group, option.name);
-    }
+    for (const option of OPTIONS) t.is(showsOption(text, option), option.group === group, option.name);
   }
 });
 

@@ -12,6 +12,8 @@ export interface Command {
   /** Completes "mcp-portage <verb>:". */
   readonly about: string;
   readonly usage: readonly Row[];
+  /** The options that the help of the command leads with, most used first. Their groups have the others. */
+  readonly own: readonly OptionName[];
   readonly examples: readonly Row[];
 }
 
@@ -53,6 +55,22 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage [serve] [options] <url>', right: 'serve a remote server over HTTP' },
       { left: 'mcp-portage [serve] --config <file> [options]', right: 'serve all servers of a file' },
     ],
+    own: [
+      'config',
+      'host',
+      'port',
+      'allowHost',
+      'allowOrigin',
+      'authToken',
+      'allowAnonymous',
+      'baseUrl',
+      'sse',
+      'env',
+      'isolation',
+      'header',
+      'status',
+      'logLevel',
+    ],
     examples: [
       {
         left: 'mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .',
@@ -75,6 +93,7 @@ export const COMMANDS: readonly Command[] = [
       },
       { left: 'mcp-portage connect --config <file> <name>', right: 'connect a stdio client to a server of a file' },
     ],
+    own: ['config', 'env', 'header', 'bearerTokenFile', 'login', 'logLevel'],
     examples: [
       { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that only speaks stdio' },
       {
@@ -91,6 +110,7 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage probe [options] -- <command> [args...]', right: 'report on a stdio server' },
       { left: 'mcp-portage probe --config <file> [<name>...]', right: 'report on the servers of a file' },
     ],
+    own: ['json', 'timeout', 'header'],
     examples: [{ left: 'mcp-portage probe --json https://example.com/mcp', right: 'the report for scripts' }],
   },
   {
@@ -100,6 +120,7 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage snippet [--for <host>] [<url>]', right: 'for the server at this address' },
       { left: 'mcp-portage snippet [--for <host>] --config <file>', right: 'for all servers of a file' },
     ],
+    own: ['for'],
     examples: [
       { left: 'mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp', right: 'for the settings of Cursor' },
     ],
@@ -108,6 +129,7 @@ export const COMMANDS: readonly Command[] = [
     verb: 'report',
     about: 'reports who uses what, and whether the old transport can go',
     usage: [{ left: 'mcp-portage report [--since <time>] [--url <url>]', right: 'report on who uses what' }],
+    own: ['since', 'url', 'all', 'json', 'statusToken', 'stateDir'],
     examples: [
       { left: 'mcp-portage report --since 30d --json', right: 'for scripts; exits with 0 when HTTP+SSE can go' },
     ],
@@ -116,6 +138,7 @@ export const COMMANDS: readonly Command[] = [
     verb: 'top',
     about: 'shows a running bridge in the terminal',
     usage: [{ left: 'mcp-portage top <url>', right: 'show who is connected and what runs' }],
+    own: ['all', 'statusToken'],
     examples: [],
   },
   {
@@ -126,23 +149,28 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage login --config <file> [<name>...]', right: 'log in to the servers of a file' },
       { left: 'mcp-portage login --status', right: 'list the logins that are kept' },
     ],
+    own: ['config', 'oauthGrant', 'oauthClientId', 'oauthScope', 'oauthBrowser', 'stateDir'],
     examples: [],
   },
   {
     verb: 'logout',
     about: 'forgets a login, and has its tokens revoked where the server offers that',
     usage: [{ left: 'mcp-portage logout [options] <url>', right: 'forget the login for a remote server' }],
+    own: ['config', 'stateDir'],
     examples: [],
   },
 ];
 
 export const OTHER_USAGE: readonly Row[] = [
   { left: 'mcp-portage completion bash|zsh|fish', right: 'print a completion script for this shell' },
-  { left: 'mcp-portage help [<command>|<group>|all]', right: 'show help on one of these, or everything' },
+  { left: 'mcp-portage help <command>', right: 'show what a command does, and its most used options' },
+  { left: 'mcp-portage help [<command>] <group>', right: 'show a group of options' },
+  { left: 'mcp-portage help groups', right: 'list the groups of options' },
+  { left: 'mcp-portage help all', right: 'show everything' },
 ];
 
 export const OTHER_OPTIONS: readonly Row[] = [
-  { left: '-h, --help', right: 'Show this help' },
+  { left: '-h, --help', right: 'Show help on the command' },
   { left: '-v, --version', right: 'Show the version' },
 ];
 

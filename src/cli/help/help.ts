@@ -1,14 +1,6 @@
 /** Renders --help from the tables of commands and options. */
 import picocolors from 'picocolors';
-import {
-  type BridgeVerb,
-  OPTION_GROUPS,
-  OPTIONS,
-  type Option,
-  type OptionGroup,
-  optionOf,
-  VARIABLES,
-} from '../options/option-table.ts';
+import { type BridgeVerb, OPTION_GROUPS, OPTIONS, type Option, optionOf, VARIABLES } from '../options/option-table.ts';
 import {
   COMMANDS,
   COMMON_OPTIONS,
@@ -43,16 +35,15 @@ export function renderHelp({ topic, columns, color }: HelpRequest): string {
     case 'overview':
       return textOf(renderOverview({ ...page, width: Math.min(width, MAX_OVERVIEW_WIDTH) }));
     case 'all':
-      return textOf(renderReference(COMMANDS, page));
+      return textOf(renderEverything(page));
     case 'verb':
       return textOf(
-        renderReference(
-          COMMANDS.filter(({ verb }) => verb === topic.verb),
-          page,
-        ),
+        COMMANDS.filter(({ verb }) => verb === topic.verb).flatMap((command) => renderCommand(command, page)),
       );
+    case 'groups':
+      return textOf(renderGroups(page));
     case 'group':
-      return textOf(renderGroup(topic.group, page));
+      return textOf(renderGroup(topic, page));
   }
 }
 
@@ -70,7 +61,8 @@ function styleOf(color: boolean): Style {
 function renderOverview(page: Page): readonly string[] {
   const options = COMMON_OPTIONS.map(({ name, brief }) => ({ left: writeOption(optionOf(name)), right: brief }));
   const help = [
-    { left: 'mcp-portage help <command>', right: 'Show all options of a command' },
+    { left: 'mcp-portage help <command>', right: 'Show a command and its most used options' },
+    { left: 'mcp-portage help groups', right: 'List the groups of all other options' },
     { left: 'mcp-portage help all', right: 'Show everything' },
   ];
   const indent = indentOf([...FIVE_TASKS, ...help, ...options]);
@@ -87,34 +79,61 @@ function renderOverview(page: Page): readonly string[] {
   ];
 }
 
-function renderReference(commands: readonly Command[], page: Page): readonly string[] {
-  const [command, ...others] = commands;
-  const verb = others.length === 0 ? command?.verb : undefined;
-  const usage = [...commands.flatMap((each) => each.usage), ...(verb === undefined ? OTHER_USAGE : [])];
-  const groups = Object.entries(OPTION_GROUPS).map(([group, { title }]) => ({ title, rows: rowsOf(group, verb) }));
-  const tables = [...groups.filter(({ rows }) => rows.length > 0), { title: 'Other', rows: OTHER_OPTIONS }];
-  const examples = commands.flatMap((each) => each.examples);
+function renderEverything(page: Page): readonly string[] {
+  const usage = [...COMMANDS.flatMap((each) => each.usage), ...OTHER_USAGE];
+  const groups = Object.entries(OPTION_GROUPS).map(([group, { title }]) => ({ title, rows: rowsOf(group, undefined) }));
   return [
-    ...wrap(
-      command === undefined || verb === undefined ? SUMMARY : `mcp-portage ${verb}: ${command.about}.`,
-      page.width,
-    ),
+    ...wrap(SUMMARY, page.width),
     '',
     ...renderTable({ title: 'Usage', rows: usage }, { ...page, indent: indentOf(usage) }),
-    ...renderOptions(tables, page),
+    ...renderOptions([...groups, { title: 'Other', rows: OTHER_OPTIONS }], page),
     '',
-    ...(examples.length === 0
-      ? []
-      : [...renderTable({ title: 'Examples', rows: examples }, { ...page, indent: EXAMPLE_INDENT }), '']),
+    ...renderExamples(
+      COMMANDS.flatMap((each) => each.examples),
+      page,
+    ),
     ...wrap(OF_VALUES, page.width),
-    ...(verb === undefined
-      ? ['', ...wrap(`mcp-portage help shows one group of options for: ${GROUP_TOPICS.join(', ')}.`, page.width)]
-      : []),
   ];
 }
 
-function renderGroup(group: OptionGroup, page: Page): readonly string[] {
-  const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group].title, rows: rowsOf(group, undefined) }], page);
+/** Renders the options that most users of the command need; its other options are a matter of groups. */
+function renderCommand({ verb, about, usage, own, examples }: Command, page: Page): readonly string[] {
+  const groups = GROUP_TOPICS.filter((group) =>
+    OPTIONS.some((option) => option.group === group && option.verbs.includes(verb) && !own.includes(option.name)),
+  );
+  return [
+    ...wrap(`mcp-portage ${verb}: ${about}.`, page.width),
+    '',
+    ...renderTable({ title: 'Usage', rows: usage }, { ...page, indent: indentOf(usage) }),
+    ...renderOptions([{ title: 'Options', rows: own.map((name) => rowOf(optionOf(name))) }], page),
+    '',
+    ...renderExamples(examples, page),
+    page.style.title('More options'),
+    ...wrap(`mcp-portage help ${verb} <group>, for ${groups.join(', ')}`, page.width - 2).map((line) => `  ${line}`),
+  ];
+}
+
+function renderExamples(examples: readonly Row[], page: Page): readonly string[] {
+  if (examples.length === 0) return [];
+  return [...renderTable({ title: 'Examples', rows: examples }, { ...page, indent: EXAMPLE_INDENT }), ''];
+}
+
+function renderGroups(page: Page): readonly string[] {
+  const rows = GROUP_TOPICS.map((group) => ({ left: group, right: OPTION_GROUPS[group].title }));
+  return [
+    ...renderTable(
+      { title: 'Groups of options, shown by mcp-portage help <group>', rows },
+      { ...page, indent: indentOf(rows) },
+    ),
+    '',
+    ...wrap(OF_VALUES, page.width),
+  ];
+}
+
+function renderGroup({ group, verb }: Extract<HelpTopic, { kind: 'group' }>, page: Page): readonly string[] {
+  const rows = rowsOf(group, verb);
+  if (rows.length === 0) return wrap(`mcp-portage ${verb} takes no options of the group ${group}.`, page.width);
+  const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group].title, rows }], page);
   return [...lines, '', ...wrap(OF_VALUES, page.width)];
 }
 

@@ -1,4 +1,4 @@
-/** Topics of the help: the overview, all options, a command, or a group of options. */
+/** Topics of the help: the overview, a command, the list of groups of options, one of these groups, or all options. */
 import { BridgeError } from '../../errors.ts';
 import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
@@ -8,7 +8,9 @@ export type HelpTopic =
   | { readonly kind: 'overview' }
   | { readonly kind: 'all' }
   | { readonly kind: 'verb'; readonly verb: BridgeVerb }
-  | { readonly kind: 'group'; readonly group: OptionGroup };
+  | { readonly kind: 'groups' }
+  /** The options of one command in this group, or of all commands. */
+  | { readonly kind: 'group'; readonly group: OptionGroup; readonly verb: BridgeVerb | undefined };
 
 /** Words without a page of their own, for which the overview is shown. */
 const IN_OVERVIEW: readonly string[] = ['completion', 'help', 'version'];
@@ -17,18 +19,26 @@ const IN_OVERVIEW: readonly string[] = ['completion', 'help', 'version'];
 const GROUPS = Object.keys(OPTION_GROUPS).filter(isGroup);
 export const GROUP_TOPICS = GROUPS.filter((group) => verbOf(group) === undefined);
 
-/** @throws BridgeError ERR_CONFIG_OPTION that lists the topics */
-export function parseHelpTopic(word: string | undefined): HelpTopic {
-  if (word === undefined || IN_OVERVIEW.includes(word)) return { kind: 'overview' };
-  if (word === 'all') return { kind: 'all' };
-  const verb = verbOf(word);
-  if (verb !== undefined) return { kind: 'verb', verb };
-  if (isGroup(word)) return { kind: 'group', group: word };
-  const [meant] = suggest(word, [...BRIDGE_VERBS, ...GROUP_TOPICS, 'all']);
+/** Every word that `help` accepts, apart from those of the overview. */
+export const TOPIC_WORDS: readonly string[] = [...BRIDGE_VERBS, ...GROUP_TOPICS, 'groups', 'all'];
+
+/**
+ * @param words a topic; a command may stand before a group
+ * @throws BridgeError ERR_CONFIG_OPTION that lists the topics
+ */
+export function parseHelpTopic([first, second]: readonly string[]): HelpTopic {
+  if (first === undefined || IN_OVERVIEW.includes(first)) return { kind: 'overview' };
+  if (first === 'all' || first === 'groups') return { kind: first };
+  const verb = verbOf(first);
+  if (verb !== undefined && second === undefined) return { kind: 'verb', verb };
+  const word = verb === undefined ? first : (second ?? '');
+  const group = GROUP_TOPICS.find((candidate) => candidate === word);
+  if (group !== undefined) return { kind: 'group', group, verb };
+  const [meant] = suggest(word, verb === undefined ? TOPIC_WORDS : GROUP_TOPICS);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `There is no help on ${JSON.stringify(word)}.${hint} Topics are the commands ${BRIDGE_VERBS.join(', ')}, the options for ${GROUP_TOPICS.join(', ')}, and all.`,
+    `There is no help on ${JSON.stringify(word)}.${hint} Topics are the commands ${BRIDGE_VERBS.join(', ')}, the groups of options ${GROUP_TOPICS.join(', ')}, and groups and all.`,
   );
 }
 

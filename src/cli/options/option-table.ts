@@ -241,7 +241,7 @@ const CLUSTER = group(
 );
 
 const PROTOCOL = group(
-  { title: 'Every server', scope: 'server', verbs: USE_SERVERS },
+  { title: 'Every server: protocol and tools', scope: 'server', verbs: USE_SERVERS },
   {
     protocol: value(
       choice('era', ['auto', 'legacy', 'modern']),
@@ -460,7 +460,7 @@ const SESSIONS = group(
 );
 
 const LIMITS = group(
-  { title: 'Limits', scope: 'server', verbs: USE_SERVERS },
+  { title: 'Limits of sizes, numbers and times', scope: 'server', verbs: USE_SERVERS },
   {
     maxMessageBytes: value(
       size,
@@ -527,7 +527,7 @@ const LIMITS = group(
 );
 
 const OBSERVING = group(
-  { title: 'Observing', scope: 'process', verbs: ['serve'] },
+  { title: 'Observing: status, metrics, usage and audit', scope: 'process', verbs: ['serve'] },
   {
     status: flagThatIsOn(
       'Show who is connected and what runs at /status, to callers who may see it',
@@ -593,9 +593,9 @@ const LOGGING = group(
   },
 );
 
-/** The groups in the order of --help. */
+/** The groups in the order of the help, by the words that ask for them. Words that are commands too belong to those. */
 export const OPTION_GROUPS = {
-  servers: SERVERS,
+  config: SERVERS,
   listen: LISTEN,
   endpoints: ENDPOINTS,
   access: ACCESS,
@@ -604,7 +604,7 @@ export const OPTION_GROUPS = {
   protocol: PROTOCOL,
   server: SERVER,
   remote: REMOTE,
-  login: LOGIN,
+  oauth: LOGIN,
   sessions: SESSIONS,
   limits: LIMITS,
   observing: OBSERVING,
@@ -751,5 +751,5 @@ interface VariableSpec {
 /** Variables without a corresponding option, with the group that they are listed in. */
 export const VARIABLES: readonly VariableSpec[] = [
   { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: USE_SERVERS },
-  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: REACH_SERVERS },
+  { group: 'oauth', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: REACH_SERVERS },
 ];
