@@ -58,6 +58,8 @@ function readFolders(source: string): Edges {
 
 function folderOf(path: string): string | undefined {
   const [first = '', ...rest] = path.split(sep);
+  // A document that the program quotes is no folder of src/.
+  if (first === '..') return undefined;
   const name = rest.length > 0 ? first : first.replace(/\.ts$/, '');
   return name in PURPOSES ? name : rest.length > 0 ? unknown(name) : undefined;
 }

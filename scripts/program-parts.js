@@ -97,6 +97,7 @@ export const PARTS = {
   'status-page': ['src/observe/status/page/'],
   // Other verbs.
   help: ['src/cli/completion.ts', 'src/cli/help/', 'src/cli/mistaken-options.ts'],
+  'error-help': ['src/cli/help/error-help.ts'],
   probe: ['src/probe/'],
   top: ['src/observe/top/'],
   'library-functions': ['src/library/'],

@@ -95,6 +95,8 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     host.stderr.write(`mcp-portage: ${error.code}: ${error.message}\n`);
     if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error)
       host.stderr.write(`${printableLines(error.cause.stack ?? '')}\n`);
+    // On a line of its own, since the message may end with a command to copy.
+    if (host.stderr.isTTY === true) host.stderr.write(`(mcp-portage help ${error.code} says more)\n`);
     host.setExitCode(error.audiences.exit ?? 70);
   }
 }

@@ -51,7 +51,10 @@ function sentence({ level, code, reason }: Fields, message: string, who: string)
   const named = who === '' || message.includes(who) ? message : `${who}: ${message}`;
   if (level !== 'warn' && level !== 'error' && level !== 'fatal') return named;
   const explained = typeof reason === 'string' && !message.includes(reason) ? `${named}: ${reason}` : named;
-  return typeof code === 'string' && !message.includes(code) ? `${explained} (${code})` : explained;
+  if (typeof code !== 'string') return explained;
+  // A fatal error is the last line, so its reader can type the command below it.
+  if (level === 'fatal') return `${explained} (mcp-portage help ${code} says more)`;
+  return message.includes(code) ? explained : `${explained} (${code})`;
 }
 
 function fieldsOf(line: Fields): string {

@@ -112,6 +112,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
+    '../docs/reference/errors.md',
     'printable.ts',
     'io/bounded-file.ts',
     'snippet.ts',

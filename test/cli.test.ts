@@ -84,6 +84,21 @@ test('--help, --version and completion go to stdout and run nothing', async (t) 
   }
 });
 
+test('on a terminal, an error names the help on it, below what may be copied from its message', async (t) => {
+  let seen = '';
+  const stderr = { write: (text: string) => (seen += text), isTTY: true };
+  await run(['npx', 'server'], { stderr });
+  t.true(seen.endsWith('\n  mcp-portage -- npx server\n(mcp-portage help ERR_CONFIG_OPTION says more)\n'), seen);
+});
+
+test('the help on an error is its section of the reference', async (t) => {
+  const { stdout, exitCode } = await run(['help', 'ERR_SESSION_UNKNOWN']);
+  t.regex(stdout, /^ERR_SESSION_UNKNOWN\n\nSeen as: JSON-RPC -32001 · HTTP 404\n\nThe session does not exist, or /);
+  t.is(exitCode, undefined);
+  t.is((await run(['help', 'err_session_unknown'])).stdout, stdout);
+  t.regex((await run(['help', 'ERR_SESION_UNKNOWN'])).stderr, /Did you mean ERR_SESSION_UNKNOWN\?/);
+});
+
 test('a mistake goes to stderr with its code, and the exit code is 2', async (t) => {
   const { stdout, stderr, exitCode, config } = await run(['--prot', '1', '--', 'x']);
   t.is(stderr, 'mcp-portage: ERR_CONFIG_OPTION: Unknown option --prot; did you mean --port?\n');

@@ -38,6 +38,11 @@ test('a warning contains its reason, once', (t) => {
   t.is(said({ reason: 'the client left', msg: 'cursor left' }), 'cursor left\n');
 });
 
+test('an error that ends the program names the help on it', (t) => {
+  const line = said({ level: 'fatal', code: 'ERR_CONFIG_LISTEN', msg: 'Port 8000 is in use.' });
+  t.is(line, 'fatal Port 8000 is in use. (mcp-portage help ERR_CONFIG_LISTEN says more)\n');
+});
+
 test('the stack of a fault of ours is below its line', (t) => {
   const line = said({ level: 'fatal', msg: 'this is a bug', err: { stack: 'Error: x\n    at y' } });
   t.is(line, 'fatal this is a bug\n    Error: x\n        at y\n');

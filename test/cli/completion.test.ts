@@ -51,6 +51,7 @@ testInBash('completes the verbs, the shells and the values of a choice', (t) => 
   t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh', 'fish']);
   t.deepEqual(complete('mcp-portage help li'), ['listen', 'limits']);
   t.deepEqual(complete('mcp-portage help gr'), ['groups']);
+  t.deepEqual(complete('mcp-portage help ERR_SESSION_U'), ['ERR_SESSION_UNKNOWN']);
   t.deepEqual(complete('mcp-portage --isolation s'), ['session', 'shared']);
   t.deepEqual(complete('mcp-portage --log-format j'), ['json']);
 });

@@ -4,6 +4,7 @@ import { renderHelp } from '../../src/cli/help/help.ts';
 import { GROUP_TOPICS, type HelpTopic, parseHelpTopic } from '../../src/cli/help/topic.ts';
 import { isApplicable } from '../../src/cli/options/applicable.ts';
 import { BRIDGE_VERBS, OPTION_GROUPS, OPTIONS, type Option } from '../../src/cli/options/option-table.ts';
+import { ERROR_CODES } from '../../src/errors.ts';
 
 const OVERVIEW_AT_80_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and
 Streamable HTTP.
@@ -31,8 +32,8 @@ More commands
 
 Help
   mcp-portage help <command>          Show a command and its most used options
-  mcp-portage help groups             List the groups of all other options
-  mcp-portage help all                Show everything
+  mcp-portage help groups|all         List the groups of options, or show all
+  mcp-portage help <ERR_...>          Explain an error
 `;
 
 const OVERVIEW_AT_60_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over
@@ -76,10 +77,10 @@ More commands
 Help
   mcp-portage help <command>
                     Show a command and its most used options
-  mcp-portage help groups
-                    List the groups of all other options
-  mcp-portage help all
-                    Show everything
+  mcp-portage help groups|all
+                    List the groups of options, or show all
+  mcp-portage help <ERR_...>
+                    Explain an error
 `;
 
 const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.
@@ -107,6 +108,7 @@ Usage
                                                         options
   mcp-portage help [<command>] <group>                  show a group of options
   mcp-portage help groups                               list the groups of options
+  mcp-portage help <ERR_...>                            explain an error by its code
   mcp-portage help all                                  show everything
 
 Configuration file
@@ -401,6 +403,7 @@ const TOPICS: readonly HelpTopic[] = [
   ALL,
   ...BRIDGE_VERBS.map((verb) => ({ kind: 'verb', verb }) as const),
   { kind: 'groups' },
+  { kind: 'error', code: 'ERR_UPSTREAM_AUTH' },
   ...GROUP_TOPICS.map((group) => ({ kind: 'group', group, verb: undefined }) as const),
 ];
 
@@ -495,6 +498,23 @@ test('the help of a group names only what the command takes that stands before i
   t.false(text.includes('--forward-header'));
   t.false(help(100, parseTopic('login', 'remote')).includes('MCP_PORTAGE_BEARER_TOKEN'));
   t.is(help(100, parseTopic('top', 'hubs')), 'mcp-portage top takes no options of the group hubs.\n');
+});
+
+test('the help on every error has its heading and whole sentences, without the marks of Markdown', (t) => {
+  for (const code of Object.keys(ERROR_CODES)) {
+    const text = help(80, parseTopic(code));
+    t.regex(text, new RegExp(`^${code}\n\nSeen as: .+\n\n[A-Z][^]+[.)]\n$`), code);
+    t.notRegex(text, /`|\*\*|\]\(|^#|^\|/m, code);
+    t.true(widest(text) <= 80, code);
+  }
+});
+
+test('a list in the help on an error keeps its items apart', (t) => {
+  const text = help(80, parseTopic('ERR_UPSTREAM_AUTH'));
+  t.regex(
+    text,
+    /\n- Nobody logged in within four minutes\. [^\n]+\n {2}next call asks again\.\n- A code has to be entered/,
+  );
 });
 
 test('a topic that does not exist is refused, with the nearest one', (t) => {

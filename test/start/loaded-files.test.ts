@@ -66,6 +66,11 @@ test('help and completion load the command line and their texts', async (t) => {
   }
 });
 
+test('the help on an error loads the reference of errors, which no other start does', async (t) => {
+  const { files } = await load(t, ['help', 'ERR_SESSION_UNKNOWN']);
+  t.deepEqual(files, ['cli.cjs', 'help.cjs', 'error-help.cjs']);
+});
+
 test('a mistake on the command line is explained without a bridge', async (t) => {
   t.deepEqual(await load(t, ['--prot', '1', ...SERVER]), { files: ['cli.cjs', 'help.cjs'], slowBuiltins: [] });
 });

@@ -166,6 +166,7 @@ export const OTHER_USAGE: readonly Row[] = [
   { left: 'mcp-portage help <command>', right: 'show what a command does, and its most used options' },
   { left: 'mcp-portage help [<command>] <group>', right: 'show a group of options' },
   { left: 'mcp-portage help groups', right: 'list the groups of options' },
+  { left: 'mcp-portage help <ERR_...>', right: 'explain an error by its code' },
   { left: 'mcp-portage help all', right: 'show everything' },
 ];
 

@@ -1,5 +1,6 @@
 /** Renders --help from the tables of commands and options. */
 import picocolors from 'picocolors';
+import type { ErrorCode } from '../../errors.ts';
 import { type BridgeVerb, OPTION_GROUPS, OPTIONS, type Option, optionOf, VARIABLES } from '../options/option-table.ts';
 import {
   COMMANDS,
@@ -13,13 +14,14 @@ import {
   type Row,
   SUMMARY,
 } from './commands.ts';
+import { explainError } from './error-help.ts';
 import { indentOf, type Layout, renderTable, type Style, type Table, wrap } from './text-table.ts';
 import { GROUP_TOPICS, type HelpTopic } from './topic.ts';
 
 const MIN_WIDTH = 60;
 const MAX_WIDTH = 110;
-/** The few lines of the overview would be harder to read at a greater width. */
-const MAX_OVERVIEW_WIDTH = 80;
+/** The few lines of the overview and the paragraphs on an error would be harder to read at a greater width. */
+const MAX_TEXT_WIDTH = 80;
 
 export interface HelpRequest {
   readonly topic: HelpTopic;
@@ -33,7 +35,7 @@ export function renderHelp({ topic, columns, color }: HelpRequest): string {
   const page = { width, style: styleOf(color) };
   switch (topic.kind) {
     case 'overview':
-      return textOf(renderOverview({ ...page, width: Math.min(width, MAX_OVERVIEW_WIDTH) }));
+      return textOf(renderOverview({ ...page, width: Math.min(width, MAX_TEXT_WIDTH) }));
     case 'all':
       return textOf(renderEverything(page));
     case 'verb':
@@ -44,6 +46,8 @@ export function renderHelp({ topic, columns, color }: HelpRequest): string {
       return textOf(renderGroups(page));
     case 'group':
       return textOf(renderGroup(topic, page));
+    case 'error':
+      return textOf(renderError(topic.code, page));
   }
 }
 
@@ -62,8 +66,8 @@ function renderOverview(page: Page): readonly string[] {
   const options = COMMON_OPTIONS.map(({ name, brief }) => ({ left: writeOption(optionOf(name)), right: brief }));
   const help = [
     { left: 'mcp-portage help <command>', right: 'Show a command and its most used options' },
-    { left: 'mcp-portage help groups', right: 'List the groups of all other options' },
-    { left: 'mcp-portage help all', right: 'Show everything' },
+    { left: 'mcp-portage help groups|all', right: 'List the groups of options, or show all' },
+    { left: 'mcp-portage help <ERR_...>', right: 'Explain an error' },
   ];
   const indent = indentOf([...FIVE_TASKS, ...help, ...options]);
   return [
@@ -135,6 +139,11 @@ function renderGroup({ group, verb }: Extract<HelpTopic, { kind: 'group' }>, pag
   if (rows.length === 0) return wrap(`mcp-portage ${verb} takes no options of the group ${group}.`, page.width);
   const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group].title, rows }], page);
   return [...lines, '', ...wrap(OF_VALUES, page.width)];
+}
+
+function renderError(code: ErrorCode, { width, style }: Page): readonly string[] {
+  const [title = '', ...lines] = explainError(code, Math.min(width, MAX_TEXT_WIDTH));
+  return [style.title(title), ...lines];
 }
 
 /** Renders tables of options, with all right columns aligned. */
