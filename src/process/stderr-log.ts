@@ -17,6 +17,9 @@ export const MAX_LINES_SINCE_NAME = 50;
 /** Variable names have a capital letter, an underscore or a digit, unlike ordinary words. */
 const LIKE_A_VARIABLE = /[A-Z_\d]/;
 
+/** A frame of a stack trace of JavaScript. Enough of them would push the line of the error out of the last lines. */
+const STACK_FRAME = /^at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))(?: \{)?$/;
+
 /**
  * Logs a child's stderr line by line. Keeps the last lines, and which watched names they contained. [spec 2025-11-25
  * transports#stdio] Output on stderr does not indicate an error, so the level is info.
@@ -36,7 +39,7 @@ export class StderrLog {
     this.#watchedNames = new Set(watchedNames);
   }
 
-  /** The last lines, oldest first, each truncated. */
+  /** The last lines that are no frames of a stack trace, oldest first, each truncated. */
   get tail(): readonly string[] {
     return [...this.#tail];
   }
@@ -72,6 +75,7 @@ export class StderrLog {
     if (text === '') return;
     this.#log.info({ stream: 'stderr' }, text);
     this.#lookForNames(text);
+    if (STACK_FRAME.test(text)) return;
     // The log has the whole line and only its operator reads it. The tail, without secrets, is shown to clients and in
     // the status.
     this.#tail.push(toPrintable(hideSecrets(text), MAX_TAIL_LINE_LENGTH));

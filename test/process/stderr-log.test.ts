@@ -56,6 +56,22 @@ test('what looks like a credential is in the log, which its operator reads, and 
   t.notRegex(stderr.tail.join(), /sk-|4eC/);
 });
 
+test('frames of a stack trace are in the log, and do not push the error out of the last words', (t) => {
+  const { log, entries } = collectLog();
+  const stderr = new StderrLog(log);
+  const frames = Array.from({ length: MAX_TAIL_LINES }, (_, index) => `    at load (node:internal/a:${index}:9)`);
+  const trace = [
+    'Error: boom',
+    ...frames,
+    '    at new Promise (<anonymous>)',
+    '    at node:internal/main:28:49 {',
+    "  code: 'X'",
+  ];
+  stderr.push(Buffer.from(`${trace.join('\n')}\nlook at 10:30\n`));
+  t.is(entries.length, trace.length + 1);
+  t.deepEqual(stderr.tail, ['Error: boom', "code: 'X'", 'look at 10:30']);
+});
+
 test('keeps only the last lines', (t) => {
   const { log } = collectLog();
   const stderr = new StderrLog(log);

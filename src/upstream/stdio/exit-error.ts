@@ -13,12 +13,26 @@ export interface ExitContext {
   readonly retryAfterMs: number;
 }
 
+/**
+ * A line of Node.js, Deno, Bun or Python about a module that cannot be found. It is the whole reason: what stands around
+ * it says where the module was looked for, and no variable would help.
+ */
+const MISSING_MODULE =
+  /\bCannot find (?:module|package) ['"]|\[ERR_MODULE_NOT_FOUND\]|\bModuleNotFoundError: |: No module named \S+$/;
+
 /** Creates the error for a server's exit. Clients with open calls get it, and so do those that connect later. */
 export function exitError(
   exit: ChildExit,
   { name, hasServed, noise, withheldEnv, retryAfterMs }: ExitContext,
 ): BridgeError {
   const early = hasServed ? '' : ', before it answered anything';
+  const data = { exitCode: exit.code, signal: exit.signal };
+  const again = retryAfterMs > 0 ? { retryAfterMs } : {};
+  const missing = [...noise, ...exit.stderrTail].findLast((line) => MISSING_MODULE.test(line));
+  if (missing !== undefined && !exit.terminated) {
+    const text = `Server "${name}" ${describeExit(exit)}${early}. A module is missing: ${hideSecrets(missing)}`;
+    return new BridgeError('ERR_UPSTREAM_EXITED', text, { data, ...again });
+  }
   const printed =
     hasServed || noise.length === 0
       ? ''
@@ -30,10 +44,7 @@ export function exitError(
   return new BridgeError(
     'ERR_UPSTREAM_EXITED',
     `Server "${name}" ${describeExit(exit)}${early}.${printed}${words}${hint}`,
-    {
-      data: { exitCode: exit.code, signal: exit.signal },
-      ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
-    },
+    { data, ...again },
   );
 }
 

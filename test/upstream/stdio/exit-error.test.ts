@@ -91,6 +91,62 @@ const cases: readonly (readonly [
     'Server "node server.js" was ended by SIGTERM when told to after 120 ms, before it answered anything.',
   ],
 ];
+
+/** The last words of a server, and the one of them that is the reason. */
+const MISSING: readonly (readonly [program: string, lines: readonly string[], line: string])[] = [
+  [
+    'node, for a script',
+    [
+      'node:internal/modules/cjs/loader:1210',
+      'throw err;',
+      '^',
+      "Error: Cannot find module '/srv/nope.js'",
+      "code: 'MODULE_NOT_FOUND',",
+      'requireStack: []',
+      '}',
+      'Node.js v20.20.2',
+    ],
+    "Error: Cannot find module '/srv/nope.js'",
+  ],
+  [
+    'node, for a package',
+    [
+      'throw new ERR_MODULE_NOT_FOUND(packageName, fileURLToPath(base), null);',
+      "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /srv/a.mjs",
+      "code: 'ERR_MODULE_NOT_FOUND'",
+      'Node.js v20.20.2',
+    ],
+    "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /srv/a.mjs",
+  ],
+  [
+    'python',
+    [
+      'Traceback (most recent call last):',
+      'File "/srv/a.py", line 1, in <module>',
+      "ModuleNotFoundError: No module named 'mcp'",
+    ],
+    "ModuleNotFoundError: No module named 'mcp'",
+  ],
+  [
+    'python -m',
+    ['/usr/bin/python3: No module named mcp_server_time'],
+    '/usr/bin/python3: No module named mcp_server_time',
+  ],
+];
+for (const [program, stderrTail, line] of MISSING) {
+  test(`tells that a module is missing by that line alone, without a hint about variables: ${program}`, (t) => {
+    const exit = { ...EXIT, stderrTail, namedOnStderr: ['ERR_MODULE_NOT_FOUND'] };
+    const context = { ...CONTEXT, hasServed: false, withheldEnv: ['ERR_MODULE_NOT_FOUND'] };
+    const { message, data } = exitError(exit, context);
+    t.is(
+      message,
+      `Server "node server.js" exited with code 1 after 120 ms, before it answered anything. A module is missing: ${line}`,
+    );
+    t.deepEqual(data, { exitCode: 1, signal: null });
+    t.is(exitError({ ...EXIT, stderrTail: [] }, { ...context, noise: stderrTail }).message, message);
+  });
+}
+
 for (const [title, exit, context, message] of cases) {
   test(`tells ${title}`, (t) => {
     t.is(exitError({ ...EXIT, ...exit }, { ...CONTEXT, ...context }).message, message);
