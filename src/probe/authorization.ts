@@ -29,6 +29,7 @@ export interface AuthorizationQuestion {
  */
 export async function findAuthorization(question: AuthorizationQuestion): Promise<Authorization> {
   const { target, head } = question;
+  const token = head.wasAuthorized ? 'refused' : 'missing';
   const challenge = parseAuthChallenge(head.headers);
   const fromHeader = challenge.resourceMetadata;
   const urls =
@@ -40,6 +41,7 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
     if (metadata === undefined && fromHeader === undefined) continue;
     return {
       status: head.status,
+      token,
       scheme: challenge.scheme,
       resourceMetadata: showUrl(url),
       metadataSource: fromHeader === undefined ? 'well-known' : 'header',
@@ -49,6 +51,7 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
   }
   return {
     status: head.status,
+    token,
     scheme: challenge.scheme,
     resourceMetadata: undefined,
     metadataSource: undefined,

@@ -33,6 +33,7 @@ export class Findings {
     // A rejected handshake gives only the status.
     this.authorization ??= {
       status,
+      token: undefined,
       scheme: undefined,
       resourceMetadata: undefined,
       metadataSource: undefined,

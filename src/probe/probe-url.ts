@@ -110,8 +110,8 @@ export function tellWhatIsBeside({ url, there, findings, remote }: Beside): bool
     .map(({ transport, era }) => `${TRANSPORT_NAMES[transport]}, ${era}`);
   const { authorization } = there;
   if (spoken.length === 0 && authorization === undefined) return false;
-  const what =
-    spoken.length > 0 ? `speaks MCP: ${spoken.join('; ')}` : `asks for authorization (${authorization?.status})`;
+  const refusal = authorization?.token === 'refused' ? 'refuses the token it was given' : 'asks for authorization';
+  const what = spoken.length > 0 ? `speaks MCP: ${spoken.join('; ')}` : `${refusal} (${authorization?.status})`;
   const command = `mcp-portage probe ${showTarget({ kind: 'url', url, socketPath: undefined }, remote)}`;
   findings.problem(
     `Nothing is at this path (${NOT_FOUND}), but ${showUrl(url)} ${what}. For a report on it: ${command}`,

@@ -66,7 +66,7 @@ function cellsOf(outcome: NamedOutcome, painter: Painter): readonly string[] {
     const advice = shorten(toPrintable(outcome.error.message, MAX_ADVICE_LENGTH), MAX_ADVICE_LENGTH);
     return [name, '–', '–', '–', '–', painter.red('not asked'), advice];
   }
-  const { offers, tookMs, verdict } = outcome.report;
+  const { offers, tookMs } = outcome.report;
   const working = offers.filter(({ works }) => works);
   return [
     name,
@@ -74,7 +74,7 @@ function cellsOf(outcome: NamedOutcome, painter: Painter): readonly string[] {
     listOf(working.map(({ transport }) => TRANSPORT_NAMES[transport])),
     countTools(working),
     formatMs(tookMs),
-    paintVerdict(painter, verdict),
+    paintVerdict(painter, outcome.report),
     shorten(adviceOf(outcome.report), MAX_ADVICE_LENGTH),
   ];
 }
@@ -92,7 +92,8 @@ function adviceOf({ verdict, problems, authorization }: ProbeReport): string {
   if (verdict === 'unauthorized') {
     const login =
       (authorization?.authorizationServers.length ?? 0) > 0 ? 'a login ("portage": {"login": "on-demand"}) or ' : '';
-    return `give it ${login}a token, by a header in its entry`;
+    const which = authorization?.token === 'refused' ? 'another' : 'a';
+    return `give it ${login}${which} token, by a header in its entry`;
   }
   return toPrintable(problems[0] ?? '', MAX_ADVICE_LENGTH);
 }

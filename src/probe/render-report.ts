@@ -6,7 +6,6 @@ import {
   type ClientKind,
   type ItemCount,
   type Offer,
-  type ProbeConclusion,
   type ProbeReport,
   TRANSPORT_NAMES,
 } from './report.ts';
@@ -20,27 +19,29 @@ export interface RenderOptions extends PaintOptions {
 const MAX_SHOWN_LENGTH = 300;
 
 const LOGIN = 'a login, with --login on-demand';
-const TOKEN = 'a token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file';
+const WHERE = 'in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file';
 
 /** Renders the report for people. Ends with a newline. */
 export function renderReport(report: ProbeReport, { color, width }: RenderOptions): string {
   const painter = new Painter({ color }, width);
-  const { target, verdict, tookMs, problems, offers, authorization, clients, steps } = report;
+  const { target, tookMs, problems, offers, authorization, clients, steps } = report;
   painter.line(painter.bold(toPrintable(target.name, MAX_SHOWN_LENGTH)));
-  painter.line(`${paintVerdict(painter, verdict)}${painter.dim(` after ${formatMs(tookMs)}`)}`);
+  painter.line(`${paintVerdict(painter, report)}${painter.dim(` after ${formatMs(tookMs)}`)}`);
 
   if (problems.length > 0) painter.heading('Problems');
   for (const problem of problems) painter.item(painter.yellow('!'), toPrintable(problem, 4 * MAX_SHOWN_LENGTH));
 
   if (authorization !== undefined) {
     const { status, scheme, resourceMetadata, authorizationServers, scopes } = authorization;
+    const wasRefused = authorization.token === 'refused';
+    const token = `${wasRefused ? 'another' : 'a'} token, ${WHERE}`;
     painter.heading('Authorization');
     painter.columns([
-      ['required', `${status}${scheme === undefined ? '' : `, ${toPrintable(scheme, 40)}`}`],
+      [wasRefused ? 'refused' : 'required', `${status}${scheme === undefined ? '' : `, ${toPrintable(scheme, 40)}`}`],
       ['metadata', resourceMetadata === undefined ? 'none found' : toPrintable(resourceMetadata, MAX_SHOWN_LENGTH)],
       ...(authorizationServers.length > 0 ? [['servers', showList(authorizationServers)] as Column] : []),
       ...(scopes.length > 0 ? [['scopes', showList(scopes)] as Column] : []),
-      ['way in', authorizationServers.length > 0 ? `${LOGIN}, or ${TOKEN}` : TOKEN],
+      ['way in', authorizationServers.length > 0 ? `${LOGIN}, or ${token}` : token],
     ]);
   }
 
@@ -70,14 +71,20 @@ function showList(names: readonly string[]): string {
   return names.map((name) => toPrintable(name, MAX_SHOWN_LENGTH)).join(', ');
 }
 
-export function paintVerdict(painter: Painter, verdict: ProbeConclusion): string {
+export function paintVerdict(
+  painter: Painter,
+  { verdict, authorization }: Pick<ProbeReport, 'verdict' | 'authorization'>,
+): string {
   switch (verdict) {
     case 'usable':
       return painter.green('usable');
     case 'partly-usable':
       return painter.yellow('usable, with problems');
     case 'unauthorized':
-      return painter.yellow('needs authorization');
+      if (authorization?.token !== 'refused') return painter.yellow('needs authorization');
+      return painter.yellow(
+        authorization.status === 403 ? 'gives no access with this token' : 'refuses the token it was given',
+      );
     case 'unusable':
       return painter.red('not usable');
   }

@@ -71,6 +71,11 @@ export type ItemCount =
 export interface Authorization {
   /** 401: credentials are missing or wrong. 403: they are not enough. */
   readonly status: number;
+  /**
+   * `refused`: the request had a token or another `Authorization` header. `missing`: it had none. Undefined for a handshake
+   * of a WebSocket, about which only the status is known.
+   */
+  readonly token: 'refused' | 'missing' | undefined;
   readonly scheme: string | undefined;
   /** The URL of the protected resource's metadata. [RFC 9728] */
   readonly resourceMetadata: string | undefined;

@@ -268,6 +268,7 @@ test('a server that wants authorization names its metadata in the header', async
   t.is(conclusionOf(report), 'unauthorized (77)');
   t.deepEqual(report.authorization, {
     status: 401,
+    token: 'missing',
     scheme: 'Bearer',
     resourceMetadata: 'https://a.example/meta',
     metadataSource: 'header',
@@ -278,6 +279,17 @@ test('a server that wants authorization names its metadata in the header', async
   t.deepEqual(server.asked, ['POST server/discover', 'POST initialize', 'GET']);
 });
 
+test('a server that gets a token and wants another is told apart from one that got none', async (t) => {
+  const server = await scripted(t, () => ({
+    status: 401,
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  }));
+  const headers = new Map([['authorization', 'Bearer wrong']]);
+  const report = await probe(server.url, { remote: { headers } });
+  t.is(conclusionOf(report), 'unauthorized (77)');
+  t.is(report.authorization?.token, 'refused');
+});
+
 test('metadata that is not named is looked for at the well-known place of the path', async (t) => {
   const metadata = { resource: 'x', authorization_servers: ['https://auth.example'], scopes_supported: ['tools'] };
   const server = await scripted(t, ({ received }) =>
@@ -286,6 +298,7 @@ test('metadata that is not named is looked for at the well-known place of the pa
   const { authorization } = await probe(server.url);
   t.deepEqual(authorization, {
     status: 401,
+    token: 'missing',
     scheme: undefined,
     resourceMetadata: `${server.url.origin}/.well-known/oauth-protected-resource/mcp`,
     metadataSource: 'well-known',

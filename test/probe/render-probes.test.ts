@@ -42,6 +42,7 @@ const UNAUTHORIZED: Partial<ProbeReport> = {
   offers: [],
   authorization: {
     status: 401,
+    token: 'missing',
     scheme: 'Bearer',
     resourceMetadata: undefined,
     metadataSource: undefined,

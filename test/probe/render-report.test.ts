@@ -98,6 +98,7 @@ What was asked
 test('what a server wants for authorization is shown', (t) => {
   const authorization = {
     status: 401,
+    token: 'missing' as const,
     scheme: 'Bearer',
     resourceMetadata: 'https://example.com/.well-known/oauth-protected-resource',
     metadataSource: 'header' as const,
@@ -120,6 +121,25 @@ test('what a server wants for authorization is shown', (t) => {
   const alone = { ...authorization, authorizationServers: [] };
   const withoutLogin = renderReport({ ...REPORT, verdict: 'unauthorized', authorization: alone }, PLAIN);
   t.regex(withoutLogin, /^ {2}way in +a token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file$/m);
+});
+
+test('a token that is refused is told as that, and another one is asked for', (t) => {
+  const authorization = {
+    status: 401,
+    token: 'refused' as const,
+    scheme: 'Bearer',
+    resourceMetadata: undefined,
+    metadataSource: undefined,
+    authorizationServers: [],
+    scopes: [],
+  };
+  const text = renderReport({ ...REPORT, verdict: 'unauthorized', authorization }, PLAIN);
+  t.regex(text, /^refuses the token it was given after/m);
+  t.regex(text, /^ {2}refused +401, Bearer$/m);
+  const forbidden = { ...authorization, status: 403 };
+  const noAccess = renderReport({ ...REPORT, verdict: 'unauthorized', authorization: forbidden }, PLAIN);
+  t.regex(noAccess, /^gives no access with this token after/m);
+  t.regex(text, /^ {2}way in +another token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file$/m);
 });
 
 test('paint changes nothing but the paint', (t) => {
