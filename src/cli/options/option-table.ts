@@ -185,7 +185,7 @@ const ACCESS = group(
       'Serve everybody who can reach the port, even from other machines; otherwise those must authenticate',
     ),
     authToken: list(
-      named('name=source', tokenSource),
+      named('name=source', tokenSource('authToken')),
       'Accept requests with the bearer token in env:NAME or file:path; alice=env:NAME also names its owner',
     ),
     authIssuer: value(issuer, 'Accept access tokens (JWT) of this OAuth issuer'),
@@ -205,7 +205,7 @@ const HUBS = group(
       'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key',
     ),
     dialHeader: list(header, `Send this header to the hub; \${NAME} takes a value from the environment`),
-    dialToken: value(tokenSource, 'Send the bearer token in env:NAME or file:path to the hub'),
+    dialToken: value(tokenSource('dialToken'), 'Send the bearer token in env:NAME or file:path to the hub'),
     dialCa: value(file, 'Trust these certificate authorities of the hub (PEM file) instead of the built-in ones'),
   },
 );
@@ -534,7 +534,7 @@ const OBSERVING = group(
       'Do not show who is connected and what runs at /status',
     ),
     statusToken: value(
-      named('env:NAME|file:PATH', tokenSource),
+      named('env:NAME|file:PATH', tokenSource('statusToken')),
       'Token that opens /status and /metrics, and nothing else',
       { verbs: ['serve', 'report', 'top'] },
     ),

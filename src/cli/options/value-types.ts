@@ -7,6 +7,7 @@ import {
   parseMappedHeader,
   parseScopes,
   parseTokenSource,
+  type TokenPlace,
 } from '../parse/listener/auth-value.ts';
 import { parseHubPlace } from '../parse/listener/hub-place.ts';
 import { parseSocketPath } from '../parse/listener/socket-path.ts';
@@ -71,7 +72,14 @@ export const ownOrigin: ValueType<URL> = { placeholder: 'url', read: value.parse
 export const allowedHost: ValueType<string> = { placeholder: 'name', read: value.parseAllowedHost };
 export const origin: ValueType<string> = { placeholder: 'origin', read: value.parseOrigin };
 
-export const tokenSource = { placeholder: 'source', read: parseTokenSource, isSecret: true } as const;
+/** The place of a token. @param option the option that takes it, which the message about a token in its place names */
+export function tokenSource(option: string): ValueType<TokenPlace> {
+  return {
+    placeholder: 'source',
+    read: (written, context) => parseTokenSource(written, context, option),
+    isSecret: true,
+  };
+}
 export const keySource = { placeholder: 'env:NAME|file:PATH', read: parseKeySource, isSecret: true } as const;
 export const issuer: ValueType<string> = { placeholder: 'url', read: parseIssuer };
 export const keyLocation = { placeholder: 'source', completes: 'file', read: parseKeyLocation } as const;

@@ -101,19 +101,31 @@ test('a token on the command line is refused and not repeated', (t) => {
     'a b=env:A',
   ]) {
     const message = refusal(['--auth-token', source]);
-    t.regex(message, /^ERR_CONFIG_OPTION 2 --auth-token: expected where a token is found.*command lines/, source);
+    t.regex(
+      message,
+      /^ERR_CONFIG_OPTION 2 --auth-token: write where the token is, env:NAME .*and write --auth-token env:MCP_TOKEN\.$/,
+      source,
+    );
     t.false(message.includes('hunter2'));
   }
   t.false(refusal([], { ...ENV, MCP_PORTAGE_AUTH_TOKEN: 'hunter2hunter2' } as typeof ENV).includes('hunter2'));
 });
 
 test('a variable without a usable token is refused, and what is in it not shown', (t) => {
-  for (const ALICE of ['', '  ', 'two words', 'Bearer hunter2', 'line\nbreak']) {
+  for (const ALICE of ['two words', 'Bearer hunter2', 'line\nbreak']) {
     const message = refusal(['--auth-token', 'env:ALICE'], { ...ENV, ALICE });
     t.regex(message, /^ERR_CONFIG_OPTION 2 --auth-token: expected a token in the variable ALICE/);
     t.false(/hunter2|words|break/.test(message));
   }
-  t.regex(refusal(['--auth-token', 'env:NOT_SET']), /NOT_SET.*got nothing/);
+});
+
+test('a variable that is not set is named, with what sets it', (t) => {
+  const expected =
+    'ERR_CONFIG_OPTION 2 --auth-token: the variable NOT_SET is not set; set it to the token first, as by export NOT_SET=….';
+  t.is(refusal(['--auth-token', 'env:NOT_SET']), expected);
+  for (const NOT_SET of ['', '  '])
+    t.is(refusal(['--auth-token', 'env:NOT_SET'], { ...ENV, NOT_SET } as typeof ENV), expected);
+  t.regex(refusal(['--status-token', 'env:NOT_SET']), /--status-token: the variable NOT_SET is not set/);
 });
 
 test('a list of tokens with nothing in it admits nobody', (t) => {

@@ -89,9 +89,10 @@ export function findToken(
   if (kind === 'file') return { kind: 'file', principal, file: place };
   const token = env[place]?.trim();
   if (token && isBearerToken(token)) return { kind: 'value', principal, token };
-  const got = token ? 'something else' : 'nothing';
-  const expected = `expected a token in the variable ${place}, letters, digits and -._~+/ without spaces; got ${got}`;
-  throw new BridgeError('ERR_CONFIG_OPTION', `${given.placeOf(option)}: ${expected}.`);
+  const problem = token
+    ? `expected a token in the variable ${place}, letters, digits and -._~+/ without spaces; got something else`
+    : `the variable ${place} is not set; set it to the token first, as by export ${place}=…`;
+  throw new BridgeError('ERR_CONFIG_OPTION', `${given.placeOf(option)}: ${problem}.`);
 }
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */

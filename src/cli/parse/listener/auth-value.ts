@@ -1,7 +1,7 @@
 /** Parsers for the values of authentication options; value.ts has those for other options. */
 import type { KeyLocation, MappedHeader } from '../../../config/access.ts';
 import { isLoopback } from '../../../http/addresses.ts';
-import type { Parsed, ReadingContext } from '../../options/value-type.ts';
+import type { Explained, Parsed, ReadingContext } from '../../options/value-type.ts';
 import { parseForwardedName } from '../servers/header-value.ts';
 
 /** The place of a secret: the name of a variable, or the absolute path of a file. */
@@ -22,13 +22,20 @@ const DEFAULT_NAME = 'client';
  * Parses `alice=env:ALICE_TOKEN`, `bob=file:/run/secrets/bob` or `env:TOKEN`. A token in place is refused, and its text
  * is not repeated in the message.
  */
-export function parseTokenSource(text: string, context: Pick<ReadingContext, 'resolvePath'>): Parsed<TokenPlace> {
+export function parseTokenSource(
+  text: string,
+  context: Pick<ReadingContext, 'resolvePath' | 'nameOf'>,
+  option: string,
+): Parsed<TokenPlace> | Explained {
   const [, name = DEFAULT_NAME, rest = ''] = /^(?:([A-Za-z0-9._@-]{1,64})=)?(.*)$/s.exec(text) ?? [];
   const source = parseSource(rest, context);
   if (source !== undefined) return { ok: true, value: { name, ...source } };
-  return refuse(
-    'where a token is found, and optionally whose it is, like alice=env:ALICE_TOKEN or bob=file:/run/secrets/bob (not the token itself: other users can read command lines)',
-  );
+  const named = context.nameOf(option);
+  const example = named.startsWith('--') ? `${named} env:MCP_TOKEN` : `${named}: 'env:MCP_TOKEN'`;
+  return {
+    ok: false,
+    problem: `write where the token is, env:NAME or file:/path, and not the token itself, which others could read: set a variable to it, as by export MCP_TOKEN=…, and write ${example}`,
+  };
 }
 
 /** Parses `env:CLUSTER_KEY` or `file:/run/secrets/cluster-key`. */
