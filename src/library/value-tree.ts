@@ -27,7 +27,7 @@ function toNode(value: unknown, path: string, depth: number): ConfigNode {
     case 'object':
       return value === null ? { kind: 'null', at: NOWHERE } : toInnerNode(value, path, depth);
     default:
-      throw refuse(path, 'a text, a number, true or false, a list or an object');
+      throw refuse(path, 'a string, a number, true or false, an array or an object');
   }
 }
 

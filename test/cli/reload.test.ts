@@ -109,7 +109,7 @@ test('a file that became wrong changes nothing and says where, and counts again 
   await until(world, () => world.lines().length > 0, 'the mistake');
   t.deepEqual(world.updates, []);
   const [line = ''] = world.lines();
-  t.regex(line, /changes nothing, for it is wrong: .*mcpServers\.one\.command: expected a text/);
+  t.regex(line, /changes nothing, for it is wrong: .*mcpServers\.one\.command: expected a string/);
   t.false(line.includes('hunter2'));
   await rm(world.file);
   await until(world, () => world.lines().length === 2, 'that it is gone');

@@ -127,13 +127,13 @@ const REFUSALS: Readonly<Record<string, readonly [options: unknown, refusal: Reg
   'a value that is none': [{ server, port: 'x' }, /^ERR_CONFIG_OPTION port: expected a port number/],
   'a value of a wrong kind': [
     { server, port: {} },
-    /^ERR_CONFIG_OPTION port: expected a text or a number, got an object/,
+    /^ERR_CONFIG_OPTION port: expected a string or a number, got an object/,
   ],
-  'a function': [{ server, stateDir: () => 'x' }, /^ERR_CONFIG_OPTION stateDir: expected a text/],
+  'a function': [{ server, stateDir: () => 'x' }, /^ERR_CONFIG_OPTION stateDir: expected a string/],
   'an object that holds itself': [{ server: circular() }, /^ERR_CONFIG_OPTION server\.(again\.)+.*nested/],
   'a mistake in one of several': [
     { servers: { 'my server': { command: 'x', args: [1] }, b: { url: 'ftp://x' } } },
-    /^ERR_CONFIG_OPTION servers\["my server"\]\.args\[0\]: expected a text, got a number\.\nservers\.b\.url: /,
+    /^ERR_CONFIG_OPTION servers\["my server"\]\.args\[0\]: expected a string, got a number\.\nservers\.b\.url: /,
   ],
   'a command and a URL': [
     { server: { command: 'x', url: 'http://x' } },

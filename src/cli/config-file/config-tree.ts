@@ -48,10 +48,10 @@ export const MAX_DEPTH = 64;
 /** Names of the kinds of nodes, for messages about unexpected values. */
 export const KIND_NAMES: Readonly<Record<ConfigNode['kind'], string>> = {
   object: 'an object',
-  list: 'a list',
-  text: 'a text',
+  list: 'an array',
+  text: 'a string',
   number: 'a number',
-  boolean: 'true or false',
+  boolean: 'a boolean',
   null: 'null',
   date: 'a date',
 };

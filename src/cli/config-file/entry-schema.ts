@@ -8,14 +8,14 @@ import * as z from 'zod/mini';
 // Compiling a schema to code pays off for thousands of values, and a file has about a hundred.
 z.config({ jitless: true });
 
-const text = z.string('a text');
+const text = z.string('a string');
 const flag = z.boolean('true or false');
-const texts = z.array(text, 'a list of texts');
+const texts = z.array(text, 'an array of strings');
 const duration = z.number('a number').check(z.minimum(0, 'a number that is not negative'));
-const headers = z.record(z.string(), text, 'an object of names and texts');
+const headers = z.record(z.string(), text, 'an object of names and strings');
 /** In VS Code, null removes a variable. */
-const value = z.union([text, z.number(), z.boolean(), z.null()], 'a text, a number, or true or false');
-const variables = z.record(z.string(), value, 'an object of names and texts');
+const value = z.union([text, z.number(), z.boolean(), z.null()], 'a string, a number, or true or false');
+const variables = z.record(z.string(), value, 'an object of names and strings');
 /** The form of a command in older files of Zed. */
 const program = z.looseObject({ path: text, args: z.optional(texts), env: z.optional(variables) });
 const copied = z.union([text, z.looseObject({ name: text })], 'the name of a variable');
@@ -29,13 +29,13 @@ export const ENTRY_SHAPE = {
   type: z.optional(text),
   transport: z.optional(text),
   transportType: z.optional(text),
-  command: z.optional(z.union([text, texts, program], 'a text, or a list of texts')),
+  command: z.optional(z.union([text, texts, program], 'a string, or an array of strings')),
   cmd: z.optional(text),
   args: z.optional(texts),
   env: z.optional(variables),
   environment: z.optional(variables),
   envs: z.optional(variables),
-  env_vars: z.optional(z.array(copied, 'a list of names')),
+  env_vars: z.optional(z.array(copied, 'an array of names')),
   env_keys: z.optional(texts),
   envFile: z.optional(text),
   cwd: z.optional(text),
@@ -64,7 +64,7 @@ export const ENTRY_SHAPE = {
   disabled_tools: z.optional(texts),
   disabledTools: z.optional(texts),
   // Copilot has a list, Codex a table with each tool, Hermes lists of names.
-  tools: z.optional(z.union([texts, z.looseObject({})], 'a list of texts')),
+  tools: z.optional(z.union([texts, z.looseObject({})], 'an array of strings')),
   protocolEra: z.optional(text),
 };
 

@@ -195,7 +195,7 @@ function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>>
 const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
 const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
-const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.';
+const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another string.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

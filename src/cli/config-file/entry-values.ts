@@ -33,7 +33,7 @@ export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, cont
       const place = [...below, name];
       if (!VARIABLE_NAME.test(name)) {
         const { at } = nearestNode(node, place);
-        context.report.mistake(at, [...path, ...place], 'expected the name of a variable, got another text.');
+        context.report.mistake(at, [...path, ...place], 'expected the name of a variable, got another string.');
       } else if (value === null) values.delete(name);
       else {
         warnOfUnfilled(value, [...path, ...place], context);
@@ -85,7 +85,7 @@ function namesToCopy(entry: Entry, node: ObjectNode, path: Path, context: EntryC
       const place = [key, index];
       if (!VARIABLE_NAME.test(name)) {
         const { at } = nearestNode(node, place);
-        report.mistake(at, [...path, ...place], 'expected the name of a variable, got another text.');
+        report.mistake(at, [...path, ...place], 'expected the name of a variable, got another string.');
         return [];
       }
       if (isSet(name, context)) return [name];
@@ -135,7 +135,7 @@ export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context:
     const [key] = below;
     const { at } = nearestNode(node, below);
     if (!HEADER_NAME.test(name))
-      return report.mistake(at, [...path, ...below], 'expected the name of a header, got another text.');
+      return report.mistake(at, [...path, ...below], 'expected the name of a header, got another string.');
     if (names.has(name.toLowerCase())) {
       return report.mistake(at, [...path, ...below], 'a header that the entry has twice; leave one of them out.');
     }

@@ -112,21 +112,21 @@ const EMPTY = 'expected an object, got nothing.';
 
 /** Messages by the parser's names of its errors. */
 const PROBLEMS: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'a word that is no JSON begins here; texts stand in double quotes.',
+  InvalidSymbol: 'a word that is no JSON begins here; strings stand in double quotes.',
   InvalidNumberFormat: 'expected a number as JSON writes it.',
   PropertyNameExpected: 'expected a key in double quotes.',
   ValueExpected: 'expected a value.',
   ColonExpected: 'expected a colon.',
   CommaExpected: 'expected a comma.',
   CloseBraceExpected: 'expected the closing } of an object.',
-  CloseBracketExpected: 'expected the closing ] of a list.',
+  CloseBracketExpected: 'expected the closing ] of an array.',
   EndOfFileExpected: 'expected the end of the file.',
   UnexpectedEndOfComment: 'a comment that begins here does not end.',
-  UnexpectedEndOfString: 'a text that begins here does not end on its line.',
+  UnexpectedEndOfString: 'a string that begins here does not end on its line.',
   UnexpectedEndOfNumber: 'a number that begins here does not end.',
   InvalidUnicode: 'expected \\u and four hexadecimal digits.',
   InvalidEscapeCharacter: 'a backslash before a character that needs none; a backslash itself is written twice.',
-  InvalidCharacter: 'a character that JSON texts write with a backslash, such as a tab.',
+  InvalidCharacter: 'a character that JSON strings write with a backslash, such as a tab.',
 };
 
 function explain(error: ParseErrorCode): string {

@@ -197,8 +197,8 @@ function readValues(
 
 const EXPECTED: Readonly<Record<Option['kind'], string>> = {
   flag: 'true or false',
-  value: 'a text or a number',
-  list: 'a text or a list of texts',
+  value: 'a string or a number',
+  list: 'a string or an array of strings',
 };
 
 function readNode(option: Option, node: ConfigNode, path: Path, context: EntryContext): ReadValue | undefined {
@@ -241,7 +241,7 @@ function readCallers(
   if (node === undefined) return undefined;
   const place = [...path, 'callers'];
   if (node.kind !== 'list') {
-    context.report.mistake(node.at, place, `expected a list of names of callers, got ${KIND_NAMES[node.kind]}.`);
+    context.report.mistake(node.at, place, `expected an array of names of callers, got ${KIND_NAMES[node.kind]}.`);
     return undefined;
   }
   return node.items.flatMap((item, index) => {

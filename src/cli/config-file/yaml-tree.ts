@@ -95,7 +95,7 @@ class TreeReader {
     for (const { key, value } of pairs) {
       const keyAt = this.#positionOf(key);
       const name = isScalar(key) ? (key.source ?? String(key.value)) : undefined;
-      if (name === undefined) throw new Refused(keyAt, 'expected a text as a key.');
+      if (name === undefined) throw new Refused(keyAt, 'expected a string as a key.');
       const member = this.read(value, depth + 1, keyAt);
       if (name === '<<' && isScalar(key) && key.type === 'PLAIN') merged.push(member);
       else if (members.has(name)) repeated.push({ key: name, at: keyAt });
@@ -143,7 +143,7 @@ const PROBLEMS: Readonly<Record<string, SyntaxProblem['problem']>> = {
   BAD_ALIAS: 'an alias that cannot be read begins here.',
   BAD_DQ_ESCAPE: 'a backslash before a character that needs none; a backslash in double quotes is written twice.',
   BAD_INDENT: 'this line is indented in a way that does not fit those above.',
-  BAD_SCALAR_START: 'a text that begins with this character stands in quotes.',
+  BAD_SCALAR_START: 'a string that begins with this character stands in quotes.',
   BLOCK_AS_IMPLICIT_KEY:
     'a key and its value begin here, where only a value can stand; indent them on a line of their own.',
   MISSING_CHAR: 'a character is missing here, such as a closing quote or bracket, or the space behind a colon.',

@@ -5,26 +5,29 @@ import { mistakes, plain, read, readEntry } from './read-text.ts';
 const inJson = (entry: string) => `{"mcpServers": {\n  "github": ${entry}\n}}`;
 
 for (const [entry, line] of [
-  ['{"command": ▶3}', 'mcpServers.github.command: expected a text, or a list of texts, got a number.'],
-  ['{"command": ["x", ▶null]}', 'mcpServers.github.command[1]: expected a text, got null.'],
-  ['{"command": "x", "args": ▶"-y"}', 'mcpServers.github.args: expected a list of texts, got a text.'],
-  ['{"command": "x", "args": [▶true]}', 'mcpServers.github.args[0]: expected a text, got true or false.'],
-  ['{"command": "x", "env": ▶["A=b"]}', 'mcpServers.github.env: expected an object of names and texts, got a list.'],
+  ['{"command": ▶3}', 'mcpServers.github.command: expected a string, or an array of strings, got a number.'],
+  ['{"command": ["x", ▶null]}', 'mcpServers.github.command[1]: expected a string, got null.'],
+  ['{"command": "x", "args": ▶"-y"}', 'mcpServers.github.args: expected an array of strings, got a string.'],
+  ['{"command": "x", "args": [▶true]}', 'mcpServers.github.args[0]: expected a string, got a boolean.'],
+  [
+    '{"command": "x", "env": ▶["A=b"]}',
+    'mcpServers.github.env: expected an object of names and strings, got an array.',
+  ],
   [
     '{"command": "x", "env": {"A": ▶{}}}',
-    'mcpServers.github.env.A: expected a text, a number, or true or false, got an object.',
+    'mcpServers.github.env.A: expected a string, a number, or true or false, got an object.',
   ],
   [
     '{"command": "x", "env": {"A=B": ▶"c"}}',
-    'mcpServers.github.env["A=B"]: expected the name of a variable, got another text.',
+    'mcpServers.github.env["A=B"]: expected the name of a variable, got another string.',
   ],
-  ['{"command": "x", "disabled": ▶"no"}', 'mcpServers.github.disabled: expected true or false, got a text.'],
+  ['{"command": "x", "disabled": ▶"no"}', 'mcpServers.github.disabled: expected true or false, got a string.'],
   ['{"command": "x", "timeout": ▶-1}', 'mcpServers.github.timeout: expected a number that is not negative.'],
   [
     '{"command": "x", "timeout": ▶"1s"}',
-    'mcpServers.github.timeout: expected a number, or an object with the time for a request, got a text.',
+    'mcpServers.github.timeout: expected a number, or an object with the time for a request, got a string.',
   ],
-  ['{"command": "x", "tools": ▶1}', 'mcpServers.github.tools: expected a list of texts, got a number.'],
+  ['{"command": "x", "tools": ▶1}', 'mcpServers.github.tools: expected an array of strings, got a number.'],
   [
     '{"command": ▶"x\\u0000y"}',
     'mcpServers.github.command: has a character with the code 0, which no program and no server can be given.',
@@ -32,7 +35,7 @@ for (const [entry, line] of [
   ['{"command": ▶" "}', 'mcpServers.github.command: expected the program to start, got nothing.'],
   ['{"command": ▶[]}', 'mcpServers.github.command: expected the program to start, got nothing.'],
   ['▶{}', 'mcpServers.github: expected a command or a url, got neither.'],
-  ['▶"npx"', 'mcpServers.github: expected an object, got a text.'],
+  ['▶"npx"', 'mcpServers.github: expected an object, got a string.'],
   [
     '{"command": "x", "url": ▶"https://a.example"}',
     'mcpServers.github.url: a server is either started by its command or reached by its URL; leave one of them out.',
@@ -79,7 +82,7 @@ for (const [entry, line] of [
   ],
   [
     '{"type": ▶"grpc", "url": "https://a.example"}',
-    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.',
+    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another string.',
   ],
   [
     '{"type": ▶"http", "command": "x"}',
@@ -95,7 +98,7 @@ for (const [entry, line] of [
   ],
   [
     '{"url": "https://a.example", "headers": {"A:": ▶"b"}}',
-    'mcpServers.github.headers["A:"]: expected the name of a header, got another text.',
+    'mcpServers.github.headers["A:"]: expected the name of a header, got another string.',
   ],
   [
     '{"url": "https://a.example", "headers": {"Authorization": "b"}, "bearer_token_env_var": ▶"TOKEN"}',
@@ -196,9 +199,9 @@ for (const [path, text, line] of [
   ['mcp.json', '', '1:1: expected a value.'],
   ['mcp.json', '// nothing', '1:11: expected a value.'],
   ['mcp.json', '{"mcpServers": {', '1:17: expected the closing } of an object.'],
-  ['mcp.json', '{\n "a": secret\n}', '2:7: a word that is no JSON begins here; texts stand in double quotes.'],
+  ['mcp.json', '{\n "a": secret\n}', '2:7: a word that is no JSON begins here; strings stand in double quotes.'],
   ['mcp.json', '{"a" 1}', '1:6: expected a colon.'],
-  ['mcp.json', '[]', '1:1: expected an object, got a list.'],
+  ['mcp.json', '[]', '1:1: expected an object, got an array.'],
   ['config.toml', '[mcp_servers.a]\ncommand = secret', '2:11: something that is not TOML: unexpected character.'],
   ['config.toml', '[a]\nb = 1\n[a]', '3:2: something that is not TOML: defining a key multiple times is invalid.'],
   ['mcp.json', `{"a":${'['.repeat(100_000)}`, '1:69: nested more than 64 levels deep.'],

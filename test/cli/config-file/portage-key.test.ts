@@ -96,10 +96,10 @@ for (const [login, refusal] of [
   [{ resourse: 'none' }, 'login.resourse: a login has no option "resourse"; did you mean resource?'],
   [{ zzz: 1 }, 'login.zzz: a login has no option "zzz".'],
   [{ required: true }, 'login.required: a login has no option "required".'],
-  [{ resource: null }, 'login.resource: expected a text or a number, got null.'],
-  [{ params: { a: {} } }, 'login.params.a: expected a text or a list of texts, got an object.'],
-  [{ scopes: {} }, 'login.scopes: expected a text or a list of texts, got an object.'],
-  [['on-demand'], 'login: expected a text or a number, got a list.'],
+  [{ resource: null }, 'login.resource: expected a string or a number, got null.'],
+  [{ params: { a: {} } }, 'login.params.a: expected a string or an array of strings, got an object.'],
+  [{ scopes: {} }, 'login.scopes: expected a string or an array of strings, got an object.'],
+  [['on-demand'], 'login: expected a string or a number, got an array.'],
 ] as const) {
   test(`for a login ${JSON.stringify(login)} is refused`, async (t) => {
     t.deepEqual(await refusals({ login }, { url: 'https://a.example' }), [refusal]);
@@ -212,16 +212,16 @@ for (const [portage, refusal] of [
     'ca: is for a server that is reached by its URL or reached over a byte stream; this one is started as a command.',
   ],
   [{ pty: 1 }, 'pty: expected true or false, got a number.'],
-  [{ isolation: null }, 'isolation: expected a text or a number, got null.'],
-  [{ isolation: ['shared'] }, 'isolation: expected a text or a number, got a list.'],
-  [{ mapHeaders: {} }, 'mapHeaders: expected a text or a list of texts, got an object.'],
-  [{ mapHeaders: ['a', []] }, 'mapHeaders[1]: expected a text or a list of texts, got a list.'],
+  [{ isolation: null }, 'isolation: expected a string or a number, got null.'],
+  [{ isolation: ['shared'] }, 'isolation: expected a string or a number, got an array.'],
+  [{ mapHeaders: {} }, 'mapHeaders: expected a string or an array of strings, got an object.'],
+  [{ mapHeaders: ['a', []] }, 'mapHeaders[1]: expected a string or an array of strings, got an array.'],
   [{ maxSessions: 1, 'max-sessions': 2 }, '["max-sessions"]: says again what another key says; leave one of them out.'],
-  [{ required: 'yes' }, 'required: expected true or false, got a text.'],
-  [{ callers: 'alice' }, 'callers: expected a list of names of callers, got a text.'],
+  [{ required: 'yes' }, 'required: expected true or false, got a string.'],
+  [{ callers: 'alice' }, 'callers: expected an array of names of callers, got a string.'],
   [{ callers: ['alice', 1] }, 'callers[1]: expected the name of a caller, got a number.'],
   [{ callers: [''] }, 'callers[0]: expected the name of a caller, got an empty text.'],
-  [[], ': expected an object, got a list.'],
+  [[], ': expected an object, got an array.'],
 ] as const) {
   test(`in an entry ${JSON.stringify(portage)} is refused`, async (t) => {
     t.deepEqual(await refusals(portage), [refusal.replace('["max-sessions"]', 'max-sessions')]);
