@@ -78,9 +78,11 @@ export interface EntryProblem {
   readonly isOfWrongKind: boolean;
 }
 
-export type CheckedEntry =
-  | { readonly ok: true; readonly entry: Entry }
-  | { readonly ok: false; readonly problems: readonly EntryProblem[] };
+export interface CheckedEntry {
+  /** The keys without problems. */
+  readonly entry: Entry;
+  readonly problems: readonly EntryProblem[];
+}
 
 /**
  * Checks each key by itself: the whole schema would look for all of its keys in every entry, and an entry has about
@@ -96,7 +98,7 @@ export function checkEntry(plain: ReadonlyMap<string, unknown>): CheckedEntry {
     if (checked.success) entry[key] = checked.data;
     else problems.push(...checked.error.issues.map((issue) => toProblem(issue, [key])));
   }
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, entry };
+  return { entry, problems };
 }
 
 const KEYS = Object.entries(ENTRY_SHAPE);

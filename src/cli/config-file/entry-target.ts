@@ -39,6 +39,9 @@ const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
 const URL_KEYS = ['url', 'serverUrl', 'httpUrl', 'uri', 'baseUrl'] as const;
 const COMMAND_KEYS = ['command', 'cmd'] as const;
 
+/** The keys that say together what the target is. */
+export const TARGET_KEYS: readonly string[] = [...TYPE_KEYS, ...URL_KEYS, ...COMMAND_KEYS, 'args', 'socket'];
+
 export interface TargetReading {
   /** Makes a path in the file absolute. */
   readonly resolvePath: (path: string) => string;

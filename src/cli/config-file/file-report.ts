@@ -98,9 +98,11 @@ export class FileReport {
     return wrong.map(({ name, mistakes }) => ({ name, error: this.#toError(mistakes) }));
   }
 
-  warn(kind: WarningKind, path: Path): void {
+  /** @param findMeant finds the key that was probably meant by the last one of the path; called if the place is shown */
+  warn(kind: WarningKind, path: Path, findMeant?: () => string | undefined): void {
     const places = this.#warnings.get(kind) ?? [];
-    places.push(renderPath(path));
+    const meant = places.length < MAX_PLACES ? findMeant?.() : undefined;
+    places.push(meant === undefined ? renderPath(path) : `${renderPath(path)} (did you mean ${meant}?)`);
     this.#warnings.set(kind, places);
   }
 

@@ -2,14 +2,16 @@
 import type { Target } from '../../config/server.ts';
 import { type GivenOption, type OptionLayer, readValue } from '../options/given-options.ts';
 import { type OptionName, optionOf } from '../options/option-table.ts';
+import { suggest } from '../suggest.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
 import { type Dialect, meaningOf } from './dialects.ts';
 import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
 import type { CheckedEntry, Entry } from './entry-schema.ts';
-import { readTarget } from './entry-target.ts';
+import { readTarget, TARGET_KEYS } from './entry-target.ts';
 import type { TextsOfKey, ValuesOfKey } from './entry-values.ts';
 import { ownVariables, readEnvironment, readHeaders } from './entry-values.ts';
+import { quoteKey } from './file-report.ts';
 import { readHostLogin } from './host-login.ts';
 import { PORTAGE, readEntryPortage, readingContextOf } from './portage-key.ts';
 
@@ -20,7 +22,10 @@ export interface EntryReader extends EntryContext {
   readonly knownKeys: ReadonlySet<string>;
 }
 
-/** Returns undefined if the entry has a mistake, which has been reported. */
+/**
+ * Returns undefined if the entry has a mistake. All of its mistakes have then been reported. A key with a mistake is left
+ * out of further checks, which would report misleading ones.
+ */
 export function readServer(
   { name, segment }: { readonly name: string; readonly segment: string },
   node: ObjectNode,
@@ -30,32 +35,37 @@ export function readServer(
   const { report } = reader;
   reportRepeated(node, path, reader);
   const mistakesBefore = report.mistakeCount;
-  const portageNode = node.members.get(PORTAGE);
-  const portagePath = [...path, PORTAGE];
-  const checked = reader.checkEntry(toPlainEntry(node, path, reader));
-  if (!checked.ok) {
-    for (const { path: below, expected, isOfWrongKind } of checked.problems) {
-      const found = nearestNode(node, below);
-      const got = isOfWrongKind ? `, got ${KIND_NAMES[found.kind]}` : '';
-      report.mistake(found.at, [...path, ...below], `expected ${expected}${got}.`);
-    }
-    readEntryPortage(portageNode, portagePath, reader, undefined);
-    return undefined;
+  const plain = toPlainEntry(node, path, reader);
+  const { entry, problems } = reader.checkEntry(plain.entry);
+  for (const { path: below, expected, isOfWrongKind } of problems) {
+    const found = nearestNode(node, below);
+    const got = isOfWrongKind ? `, got ${KIND_NAMES[found.kind]}` : '';
+    report.mistake(found.at, [...path, ...below], `expected ${expected}${got}.`);
   }
-  if (report.mistakeCount > mistakesBefore) {
-    // Texts with missing variables are empty here, so further checks would report misleading mistakes.
-    readEntryPortage(portageNode, portagePath, reader, undefined);
-    return undefined;
+  const wrongKeys = [...plain.wrongKeys, ...problems.map(({ path: [key = ''] }) => String(key))];
+  const read = wrongKeys.some((key) => TARGET_KEYS.includes(key))
+    ? undefined
+    : readTarget(entry, { ...readingContextOf(reader), dialect: reader.dialect });
+  if (read?.ok === false) {
+    report.mistake(
+      nearestNode(node, read.path).at,
+      [...path, ...read.path],
+      `${read.problem}${read.path.length === 0 ? suggestTarget(node, reader) : ''}`,
+    );
   }
-  const { entry } = checked;
-  const read = readTarget(entry, { ...readingContextOf(reader), dialect: reader.dialect });
-  if (!read.ok) {
-    report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
-    readEntryPortage(portageNode, portagePath, reader, undefined);
+  const portage = readEntryPortage(
+    node.members.get(PORTAGE),
+    [...path, PORTAGE],
+    reader,
+    read?.ok === true ? read.target.kind : undefined,
+  );
+  if (read?.ok !== true) {
+    // Only for the mistakes in them.
+    readEnvironment(entry, node, path, reader);
+    readHeaders(entry, node, path, reader);
     return undefined;
   }
   const { target, transport } = read;
-  const portage = readEntryPortage(portageNode, portagePath, reader, target.kind);
   const options = new OptionsOfEntry(node, path, reader);
   if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
   else if (target.kind === 'url') {
@@ -66,6 +76,7 @@ export function readServer(
   readCommonOptions(entry, options, reader, path);
   options.addAll(portage.options);
   warnOfKeys(entry, target, path, reader);
+  if (report.mistakeCount > mistakesBefore) return undefined;
   return {
     name,
     segment,
@@ -77,15 +88,45 @@ export function readServer(
   };
 }
 
-/** Returns the known keys of the entry, except `portage` and those with null, which count as absent. */
-function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): ReadonlyMap<string, unknown> {
-  const plain = new Map<string, unknown>();
+/**
+ * Returns the known keys of the entry, except `portage`, those with null, which count as absent, and those with mistakes
+ * in their texts.
+ */
+function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader) {
+  const entry = new Map<string, unknown>();
+  const wrongKeys: string[] = [];
   for (const [key, member] of node.members) {
     // Unknown keys are skipped before expansion, as they may have variables that only the host knows.
     if (key === PORTAGE || member.kind === 'null' || !reader.knownKeys.has(key)) continue;
-    plain.set(key, toPlain(member, [...path, key], key === 'args' ? ofArguments(reader, node) : reader));
+    const before = reader.report.mistakeCount;
+    const plain = toPlain(member, [...path, key], key === 'args' ? ofArguments(reader, node) : reader);
+    if (reader.report.mistakeCount > before) wrongKeys.push(key);
+    else entry.set(key, plain);
   }
-  return plain;
+  return { entry, wrongKeys };
+}
+
+/** Limits of the costly search for similar keys. A longer key is not a misspelled one, and no file is read so far. */
+const LONGEST_KEY = 24;
+const MAX_COMPARED_KEYS = 10;
+const MAX_COMPARED_ENTRIES = 100;
+
+/** Returns the known key that an unknown one is most like; undefined if none is near, or several are. */
+function keyLike(key: string, knownKeys: ReadonlySet<string>): string | undefined {
+  if (key.length > LONGEST_KEY) return undefined;
+  const [meant, ...others] = suggest(key, [...knownKeys]);
+  return others.length === 0 ? meant : undefined;
+}
+
+/** Returns the end of a sentence about an entry without a target: the key that was probably meant to name it. */
+function suggestTarget({ members }: ObjectNode, { knownKeys, report }: EntryReader): string {
+  if (report.mistakeCount > MAX_COMPARED_ENTRIES) return '';
+  const unknown = [...members.keys()].filter((key) => !knownKeys.has(key) && meaningOf(key) === 'unknown');
+  for (const key of unknown.slice(0, MAX_COMPARED_KEYS)) {
+    const meant = keyLike(key, knownKeys);
+    if (meant !== undefined && TARGET_KEYS.includes(meant)) return ` Did you mean ${meant} by ${quoteKey(key)}?`;
+  }
+  return '';
 }
 
 /**
@@ -251,13 +292,15 @@ function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKey
   }
 }
 
-export function warnOfUnknownKeys(node: ObjectNode, path: Path, { report, knownKeys }: EntryReader): void {
+export function warnOfUnknownKeys(node: ObjectNode, path: Path, reader: EntryReader): void {
+  const { report, knownKeys } = reader;
   for (const [key, member] of node.members) {
     if (key === PORTAGE || knownKeys.has(key)) continue;
     const meaning = meaningOf(key);
     // A value such as `oauth: false` sets nothing, so it needs no warning.
     const says = !(member.kind === 'null' || (member.kind === 'boolean' && !member.value));
-    if (meaning !== 'meaningless' && says) report.warn(meaning, [...path, key]);
+    if (meaning === 'meaningless' || !says) continue;
+    report.warn(meaning, [...path, key], () => (meaning === 'unknown' ? keyLike(key, knownKeys) : undefined));
   }
 }
 

@@ -75,7 +75,18 @@ export class GivenOptions {
 
   #take(name: OptionName, read: ReadValue): unknown {
     if (read.ok) return read.value;
-    throw new BridgeError('ERR_CONFIG_OPTION', `${this.placeOf(name)}: ${read.problem}.`);
+    throw new BridgeError('ERR_CONFIG_OPTION', this.#explain(name, read.problem));
+  }
+
+  #explain(name: OptionName, problem: string): string {
+    return `${this.placeOf(name)}: ${problem}.`;
+  }
+
+  /** Returns the explanation of every value that cannot be used, the first of which `get` throws when it is asked for. */
+  explainAll(): readonly string[] {
+    return [...this.#given].flatMap(([name, { values }]) =>
+      values.flatMap((read) => (read.ok ? [] : [this.#explain(name, read.problem)])),
+    );
   }
 
   isGiven(name: OptionName): boolean {

@@ -35,6 +35,14 @@ for (const [entry, line] of [
   ['{"command": ▶" "}', 'mcpServers.github.command: expected the program to start, got nothing.'],
   ['{"command": ▶[]}', 'mcpServers.github.command: expected the program to start, got nothing.'],
   ['▶{}', 'mcpServers.github: expected a command or a url, got neither.'],
+  [
+    '▶{"comand": "npx"}',
+    'mcpServers.github: expected a command or a url, got neither. Did you mean command by "comand"?',
+  ],
+  [
+    '▶{"URL": "https://a.example"}',
+    'mcpServers.github: expected a command or a url, got neither. Did you mean url by "URL"?',
+  ],
   ['▶"npx"', 'mcpServers.github: expected an object, got a string.'],
   [
     '{"command": "x", "url": ▶"https://a.example"}',
@@ -120,7 +128,9 @@ test('all mistakes are told at once, in the order of the file', async (t) => {
     "a": {"command": 1, "args": 2, "portage": {"maxSesions": 3}},
     "b": {"url": "x"},
     "c": {"command": "x"},
-    "c": {"command": "x"}
+    "c": {"command": "x"},
+    "d": {"command": "x", "args": ["\${NOT_SET}"], "env": {"A=B": "c"}, "envFile": "none", "disabledTools": 1},
+    "e": {"url": "https://x.example", "type": "grpc", "headers": {"A:": "b"}}
   }}`;
   t.deepEqual(
     (await mistakes(file)).map((line) => line.split(': ', 2).join(' ')),
@@ -131,6 +141,12 @@ test('all mistakes are told at once, in the order of the file', async (t) => {
       'mcp.json:2:62 mcpServers.a.portage.maxSesions',
       'mcp.json:3:18 mcpServers.b.url',
       'mcp.json:5:5 mcpServers.c',
+      'mcp.json:6:36 mcpServers.d.args[0]',
+      'mcp.json:6:66 mcpServers.d.env["A=B"]',
+      'mcp.json:6:83 mcpServers.d.envFile',
+      'mcp.json:6:108 mcpServers.d.disabledTools',
+      'mcp.json:7:47 mcpServers.e.type',
+      'mcp.json:7:73 mcpServers.e.headers["A:"]',
     ],
   );
 });
@@ -289,7 +305,7 @@ test('keys that nobody knows are told in one line, those of hosts in none', asyn
     },
   });
   t.deepEqual(warnings, [
-    'mcp.json: mcpServers.a.headers, mcpServers.a.comand, mcpServers.b.args, mcpServers.b["two words"]: not known to any host nor to mcp-portage, or without meaning for this kind of server; left out.',
+    'mcp.json: mcpServers.a.headers, mcpServers.a.comand (did you mean command?), mcpServers.b.args, mcpServers.b["two words"]: not known to any host nor to mcp-portage, or without meaning for this kind of server; left out.',
     'mcp.json: mcpServers.c.headersHelper: a program of the host that makes headers, which is not run; give the headers themselves.',
   ]);
 });

@@ -87,6 +87,18 @@ test('a wrong entry is an error with --strict-config, in a probe of all, by its 
   t.regex(await refusal({ mcpServers: { a: { command: 'a' }, b: {} } }, 'connect'), /connect puts one server on stdio/);
 });
 
+test('all options of an entry that cannot be used are told together', async (t) => {
+  const portage = { maxSessions: 'many', requestTimeout: 'soon' };
+  const message = await refusal({ mcpServers: { a: { command: 'a', portage } } });
+  t.deepEqual(
+    message.split('\n').map((line) => line.replace(/:.*\((.*)\):/, ' $1:')),
+    [
+      'ERR_CONFIG_OPTION mcp.json mcpServers.a.portage.maxSessions: expected a whole number, 1 or more; got something else.',
+      'mcp.json mcpServers.a.portage.requestTimeout: expected a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h); got something else.',
+    ],
+  );
+});
+
 test('a mistake outside of the entries is an error, and so is one in the entry of a server that is required', async (t) => {
   t.regex(await refusal(TWO, 'serve', '--transport', 'fax'), /^ERR_CONFIG_OPTION --transport: expected/);
   const top = { ...TWO, portage: { transport: 'fax' } };

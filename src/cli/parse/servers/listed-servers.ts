@@ -139,8 +139,18 @@ function parseOne(server: WrittenServer, { before, after, spelling, ...common }:
     target: target.kind,
     spelling,
   });
-  const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access, given) });
-  return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
+  try {
+    const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access, given) });
+    return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
+  } catch (thrown) {
+    throw thrown instanceof BridgeError ? withOtherProblems(thrown, given.explainAll()) : thrown;
+  }
+}
+
+/** An option that cannot be used is told together with all others of the entry, which would come up one by one. */
+function withOtherProblems(error: BridgeError, problems: readonly string[]): BridgeError {
+  if (!problems.includes(error.message) || problems.length === 1) return error;
+  return new BridgeError(error.code, problems.join('\n'));
 }
 
 function listingOf(
