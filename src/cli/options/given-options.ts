@@ -134,7 +134,8 @@ export function readValue(option: Option, text: string, place: Place['kind'], co
   if (parsed.ok || 'problem' in parsed) return parsed;
   const mayBeShown = (place === 'flag' || place === 'variable') && option.type.isSecret !== true && !text.includes('@');
   const got = text === '' ? 'nothing' : mayBeShown ? JSON.stringify(text) : 'something else';
-  return { ok: false, problem: `expected ${parsed.expected}; got ${got}` };
+  const meant = parsed.meant === undefined ? '' : `; write ${parsed.meant}`;
+  return { ok: false, problem: `expected ${parsed.expected}; got ${got}${meant}` };
 }
 
 /** The process around the command line. */

@@ -4,8 +4,11 @@
 export type Parsed<T> =
   /** `doubt` completes a warning about a value that was probably meant otherwise, after its place. */
   | { readonly ok: true; readonly value: T; readonly doubt?: string }
-  /** Describes the expected form. The reader, which knows the option and its place, makes an error of it. */
-  | { readonly ok: false; readonly expected: string };
+  /**
+   * Describes the expected form, and if it is clear, the right form of what was written. The reader, which knows the option
+   * and its place, makes an error of it.
+   */
+  | { readonly ok: false; readonly expected: string; readonly meant?: string | undefined };
 
 /** A whole explanation without a value in it, for a mistake that "expected …; got …" would not explain. */
 export interface Explained {

@@ -5,6 +5,7 @@
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
 import type { Parsed, ReadingContext } from '../options/value-type.ts';
+import { suggest } from '../suggest.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
@@ -26,7 +27,28 @@ export function parseDuration(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/i.exec(text);
   const ms = Math.round(Number(match?.[1]) * (UNIT_MS[(match?.[2] ?? 's').toLowerCase()] ?? Number.NaN));
   if (ms <= MAX_TIMER_MS) return { ok: true, value: ms, ...doubtOfMilliseconds(text) };
-  return refuse('a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)');
+  return {
+    ok: false,
+    expected: 'a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)',
+    meant: inShort(text, parseDuration),
+  };
+}
+
+const LONG_UNITS: readonly (readonly [RegExp, string])[] = [
+  [/^(milliseconds?|millis|msecs?|ms)$/, 'ms'],
+  [/^(seconds?|secs?|s)$/, 's'],
+  [/^(minutes?|mins?|m)$/, 'm'],
+  [/^(hours?|hrs?|h)$/, 'h'],
+  [/^(days?|d)$/, 'd'],
+  [/^(weeks?|wks?|w)$/, 'w'],
+];
+
+/** Returns `5m` for `5 minutes`, if `parse` accepts that. */
+function inShort(text: string, parse: (short: string) => Parsed<number>): string | undefined {
+  const [, number, word = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
+  const unit = LONG_UNITS.find(([pattern]) => pattern.test(word.toLowerCase()))?.[1];
+  const short = `${number}${unit}`;
+  return unit !== undefined && text !== short && parse(short).ok ? short : undefined;
 }
 
 /**
@@ -47,7 +69,7 @@ export function parseWindow(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/i.exec(text);
   const ms = Math.round(Number(match?.[1]) * (WINDOW_MS[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
   if (ms > 0 && ms <= MAX_WINDOW_MS) return accept(ms);
-  return refuse('a time like 12h, 30d or 12w (at most 400d)');
+  return { ok: false, expected: 'a time like 12h, 30d or 12w (at most 400d)', meant: inShort(text, parseWindow) };
 }
 
 /** HTTP+SSE was deprecated in March 2025, and a sunset must not be earlier than the deprecation. [RFC 9745 4] */
@@ -125,7 +147,9 @@ export function parseFlag(text: string): Parsed<boolean> {
 export function parseChoice<T extends string>(choices: readonly T[]): (text: string) => Parsed<T> {
   return (text) => {
     const chosen = choices.find((choice) => choice === text);
-    return chosen === undefined ? refuse(`one of ${choices.join(', ')}`) : accept(chosen);
+    if (chosen !== undefined) return accept(chosen);
+    const [meant, ...others] = text === '' ? [] : suggest(text, choices);
+    return { ok: false, expected: `one of ${choices.join(', ')}`, meant: others.length === 0 ? meant : undefined };
   };
 }
 
@@ -205,7 +229,9 @@ const MIN_LEASE_MS = 1000;
 
 export function parseLease(text: string): Parsed<number> {
   const parsed = parsePositiveDuration(text);
-  return parsed.ok && parsed.value >= MIN_LEASE_MS ? parsed : refuse('a duration of at least 1s, like 15s');
+  const expected = 'a duration of at least 1s, like 15s';
+  if (!parsed.ok) return { ...parsed, expected };
+  return parsed.value >= MIN_LEASE_MS ? parsed : refuse(expected);
 }
 
 /** Parses what precedes each key in Redis. Redis Cluster gives braces in keys a meaning. */

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { OptionUse } from '../../../src/cli/options/applicable.ts';
 import { GivenOptions, type OptionLayer, readProcess } from '../../../src/cli/options/given-options.ts';
-import { type CommandLineOptions, defaultOf, OPTIONS } from '../../../src/cli/options/option-table.ts';
+import { type CommandLineOptions, defaultOf, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 const SERVE: OptionUse = { verb: 'serve', target: 'any', spelling: 'flags' };
@@ -78,6 +78,26 @@ test('a wrong value is an error only where it is needed, and names its place', (
   );
   // The option is for another command.
   t.is(options.get('timeout'), undefined);
+});
+
+test('a wrong value whose right form is clear is answered with that', (t) => {
+  const problemOf = (name: OptionName, text: string) => refusal(() => given({ [name]: [text] }).get(name));
+  t.regex(problemOf('lease', '5 minutes'), /; got "5 minutes"; write 5m\.$/);
+  t.regex(problemOf('sessionTimeout', '5 minutes'), /; got "5 minutes"; write 5m\.$/);
+  t.regex(problemOf('sessionTimeout', '1.5 Hours'), /; write 1\.5h\.$/);
+  t.regex(problemOf('sessionTimeout', '250 ms'), /; write 250ms\.$/);
+  const inReport = (text: string) =>
+    refusal(() => given({ since: [text] }, {}, { ...SERVE, verb: 'report' }).get('since'));
+  t.regex(inReport('30 days'), /; write 30d\.$/);
+  for (const unclear of ['5 fortnights', 'minutes', '9999 hours'])
+    t.regex(problemOf('sessionTimeout', unclear), /; got "[^"]+"\.$/);
+  t.is(
+    problemOf('transport', 'http'),
+    '--transport: expected one of auto, streamable-http, sse; got "http"; write streamable-http.',
+  );
+  t.regex(problemOf('transport', 'streamableHttp'), /; write streamable-http\.$/);
+  t.regex(problemOf('isolation', 'share'), /; write shared\.$/);
+  t.regex(problemOf('transport', 'grpc'), /; got "grpc"\.$/);
 });
 
 for (const name of ['authToken', 'statusToken', 'dialToken', 'clusterKey', 'env', 'oauthParam'] as const) {

@@ -122,7 +122,7 @@ for (const text of ['', 'mcp', '//mcp', '/a b', '/a?b', '/a#b', '/a/../b', '/%41
 test('a choice is one of the listed words and nothing near it', (t) => {
   const parse = value.parseChoice(['session', 'shared']);
   t.deepEqual(parse('shared'), { ok: true, value: 'shared' });
-  t.deepEqual(parse('Shared'), { ok: false, expected: 'one of session, shared' });
+  t.deepEqual(parse('Shared'), { ok: false, expected: 'one of session, shared', meant: 'shared' });
 });
 
 const { parseSunset } = value;
