@@ -14,6 +14,7 @@ import {
   type Option,
   type OptionName,
 } from './options/option-table.ts';
+import { translate } from './other-bridges.ts';
 import type { Environment } from './parse/servers/child-environment.ts';
 import { isUrlLike, parseTarget } from './parse/servers/target.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
@@ -193,13 +194,35 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
     .map(([at, key]) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
   const urlOfOption = verb === undefined && explanations.length === 0 ? explainUrlOfOption(head) : undefined;
   if (urlOfOption !== undefined) explanations.push(urlOfOption);
-  if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
+  if (explanations.length > 0) {
+    const line = explanations.length > 1 ? translatedLine(head, command, platform) : undefined;
+    const together = line === undefined ? [] : [`All together:\n  ${line}`];
+    throw new BridgeError('ERR_CONFIG_OPTION', [...explanations, ...together].join('\n'));
+  }
   if (stray !== undefined) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
       explainUnexpectedArgument({ head, at: strayAt, argument: stray, verb, command, platform }),
     );
   }
+}
+
+/** Returns the command line of another bridge as it is written here, unless it cannot be, or is not accepted either. */
+function translatedLine(
+  head: readonly string[],
+  command: readonly string[] | undefined,
+  platform: NodeJS.Platform | undefined,
+): string | undefined {
+  const translated = translate(head, command);
+  if (translated === undefined) return undefined;
+  const behind = translated.command === undefined ? [] : ['--', ...translated.command];
+  try {
+    parseCommandLine([...translated.head, ...behind], platform);
+  } catch (thrown) {
+    if (thrown instanceof BridgeError) return undefined;
+    throw thrown;
+  }
+  return lineOf({ command: translated.command, platform }, translated.head);
 }
 
 /** Returns the index of the argument after the verb, since the verb may be the same word. */

@@ -68,7 +68,7 @@ function explainUnit(value: unknown): string {
 }
 
 /** Converts `outputTransport` and `output_transport` to `output-transport`. */
-function toKebabCase(name: string): string {
+export function toKebabCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
     .replaceAll('_', '-')

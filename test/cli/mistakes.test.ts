@@ -137,6 +137,58 @@ for (const [flag, wayOut] of [
   });
 }
 
+for (const [written, line] of [
+  [
+    [
+      '--stdio',
+      'npx -y server ./x',
+      '--port',
+      '8000',
+      '--baseUrl',
+      'http://a.example',
+      '--outputTransport',
+      'streamableHttp',
+      '--stateful',
+    ],
+    'mcp-portage --port 8000 --base-url http://a.example -- npx -y server ./x',
+  ],
+  [
+    ['--stdio', 'a | b', '--sessionTimeout', '60000', '--cors', '--healthEndpoint', '/healthz'],
+    `mcp-portage --session-timeout 60000ms --allow-origin https://app.example.com -- sh -c 'a | b'`,
+  ],
+  [
+    ['--streamableHttp', 'https://a.example/mcp', '--oauth2Bearer', 'hunter2', '--logLevel', 'debug'],
+    'mcp-portage connect --bearer-token-file FILE --log-level debug https://a.example/mcp',
+  ],
+  [
+    ['--sse', 'https://a.example/sse', '--allow-http', '--ignore-tool', 'delete_*', '--debug'],
+    `mcp-portage connect --exclude-tool 'delete_*' --log-level debug https://a.example/sse`,
+  ],
+  [
+    ['--sse-port', '8080', '--sse-host', '127.0.0.1', '--pass-environment', '--', 'uvx', 'mcp-server-fetch'],
+    'mcp-portage --port 8080 --host 127.0.0.1 --inherit-env -- uvx mcp-server-fetch',
+  ],
+  [
+    ['--server', 'stream', '--endpoint', '/x', '--apiKey=hunter2', '--port=1', '--', 'npx', 'server'],
+    'mcp-portage --path /x --auth-token env:NAME --port 1 -- npx server',
+  ],
+] as const) {
+  test(`several options of another bridge are answered with the whole line: ${written.join(' ')}`, (t) => {
+    const message = refusal(...written);
+    t.is(message.slice(message.lastIndexOf('\nAll together:\n')), `\nAll together:\n  ${line}`);
+    t.false(message.includes('hunter2'));
+  });
+}
+
+test('options of another bridge have no line here where one of them, or a word, is not known', (t) => {
+  for (const words of [
+    ['--stateful', '--cors', '--frobnicate', '--', 'x'],
+    ['--stateful', '--cors', 'stray'],
+    ['--stateful', '--cors', '--port', 'x', '--endpoint'],
+  ])
+    t.notRegex(refusal(...words), /All together/, words.join(' '));
+});
+
 test('an option with one dash gets the second, and no letter of it is told by itself', (t) => {
   t.is(
     refusal('serve', '-port', '80', '--', 'x'),
