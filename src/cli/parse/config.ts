@@ -17,6 +17,7 @@ import { parseListener } from './listener/listener.ts';
 import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
 import type { Environment } from './servers/child-environment.ts';
+import { warnOfShownHeaders } from './servers/headers.ts';
 import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import { type ParsedServer, parseServer } from './servers/server.ts';
@@ -111,6 +112,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       ...(file?.warnings ?? []),
       ...listed.warnings,
       ...servers.flatMap((parsed) => parsed.warnings),
+      ...warnOfShownHeaders(options),
       ...warnOfUnknownVariables(around.env),
       ...warnOfDoubts([
         ...process,

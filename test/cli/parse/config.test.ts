@@ -207,7 +207,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   tlsCert: ['cert.pem'],
   tlsKey: ['/etc/key.pem'],
   path: ['/a'],
-  sse: ['false'],
+  // With a date to end on, HTTP+SSE has to be served.
+  sse: ['true'],
   ssePath: ['/b'],
   messagePath: ['/c'],
   sunset: ['2027-03-31'],
@@ -343,7 +344,7 @@ const listening = {
   tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',
-    httpSse: 'off',
+    httpSse: 'served',
     ssePath: '/b',
     messagePath: '/c',
     sunset: { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59), afterwards: 'serve' },
@@ -647,6 +648,12 @@ test('a wrong value names where it was set, what was expected and what was got',
     message: 'MCP_PORTAGE_ISOLATION: expected one of session, shared; got "pooled".',
   });
   t.regex(refusal(['--host=']).message, /; got nothing\.$/);
+});
+
+test('HTTP+SSE that is not served has no end', (t) => {
+  const { code, message } = refusal(['--no-sse', '--sunset', '2027-03-31']);
+  t.is(code, 'ERR_CONFIG_COMBINATION');
+  t.is(message, '--sunset says when HTTP+SSE ends, but --no-sse does not serve it at all; leave one of them out.');
 });
 
 test('a value that may hold a credential is not repeated', (t) => {

@@ -198,8 +198,9 @@ test('a proxy that cannot be used is told at the start, without its password', (
 });
 
 test('warns of a credential that goes over plain http to another machine', (t) => {
-  const warningsOf = (url: string, ...argv: string[]) => parse(argv, { url }).warnings;
-  const header = ['--header', 'Authorization: Basic hunter2'];
+  const env = { CREDENTIAL: 'Basic hunter2' };
+  const warningsOf = (url: string, ...argv: string[]) => parse(argv, { url, env }).warnings;
+  const header = ['--header', 'Authorization: $' + '{CREDENTIAL}'];
   t.deepEqual(warningsOf('http://example.com/mcp?key=hunter2', ...header), [
     'The credential for example.com goes over http, where anybody on the network path can read it; use https if the server has it.',
   ]);
@@ -213,6 +214,17 @@ test('warns of a credential that goes over plain http to another machine', (t) =
     t.deepEqual(warningsOf(url, ...header), [], url);
   }
   t.deepEqual(warningsOf('http://example.com/mcp', '--header', 'X-Team: tools'), []);
+});
+
+test('warns of a credential in a header on the command line, which the list of processes shows', (t) => {
+  const warningsOf = (...argv: string[]) => parse(argv, { env: { KEY: 'hunter2' } }).warnings;
+  t.deepEqual(warningsOf('--header', 'X-Api-Key: hunter2', '--header', 'X-Team: tools'), [
+    "--header: other users of this machine can read the value of X-Api-Key in the list of processes; put it into a variable, and write --header 'X-Api-Key: $" +
+      "{NAME}' in single quotes.",
+  ]);
+  t.is(warningsOf('--header', 'Authorization: Bearer hunter2').length, 1);
+  t.deepEqual(warningsOf('--header', 'X-Api-Key: $' + '{KEY}', '--header', 'X-Team: tools'), []);
+  t.deepEqual(parse([], { env: { MCP_PORTAGE_HEADER: 'X-Api-Key: hunter2' } }).warnings, []);
 });
 
 /** A server that tokens of callers are exchanged for, as far as that is given. */

@@ -98,6 +98,12 @@ function parseSunset(given: GivenOptions): SunsetConfig | undefined {
   if (sunset === undefined && given.isGiven('afterSunset')) {
     throw excluded(`${given.placeOf('afterSunset')} needs ${given.nameOf('sunset')}: the date that it is about.`);
   }
+  if (sunset !== undefined && !given.get('sse')) {
+    const off = given.spelling === 'fields' ? 'sse: false' : '--no-sse';
+    throw excluded(
+      `${given.placeOf('sunset')} says when HTTP+SSE ends, but ${off} does not serve it at all; leave one of them out.`,
+    );
+  }
   return sunset && { ...sunset, afterwards };
 }
 

@@ -1,7 +1,8 @@
 /** Composes the headers of every request to a remote server from a file, the command line, and the credential. */
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import { BEARER_TOKEN_VARIABLE } from '../../options/option-table.ts';
+import { flagOf } from '../../options/option-names.ts';
+import { BEARER_TOKEN_VARIABLE, type CommandLineOptions } from '../../options/option-table.ts';
 import type { Environment } from './child-environment.ts';
 import { type HeaderField, parseHeader } from './header-value.ts';
 
@@ -41,6 +42,25 @@ export function composeHeaders(name: 'header' | 'dialHeader', given: GivenOption
   const source = given.placeOf(name);
   return collect(given.get(name).map((header) => ({ ...header, source })));
 }
+
+/** Names of headers that probably hold a credential: `Authorization`, `X-Api-Key`, `Private-Token`. */
+const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie/i;
+
+/** Returns a warning for each credential that the command line has in a header, and not in a variable that it names. */
+export function warnOfShownHeaders(options: CommandLineOptions): readonly string[] {
+  return HEADER_OPTIONS.flatMap((name) =>
+    (options.get(name) ?? []).flatMap((written) => {
+      const [, header = '', value = ''] = /^([^:]+):\s*(.*)$/s.exec(written) ?? [];
+      if (!SECRET_NAME.test(header) || value === '' || value.includes('${')) return [];
+      const flag = flagOf(name);
+      return [
+        `${flag}: other users of this machine can read the value of ${header} in the list of processes; put it into a variable, and write ${flag} '${header}: \${NAME}' in single quotes.`,
+      ];
+    }),
+  );
+}
+
+const HEADER_OPTIONS = ['header', 'dialHeader'] as const;
 
 /** Returns the log message about a file with credentials that other users can read. */
 export function warnOfOpenFile(source: string): string {
