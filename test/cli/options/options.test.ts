@@ -35,13 +35,14 @@ test('every option that a message, a comment or the documentation of errors name
   t.deepEqual(unknown, []);
 });
 
-test('every flag that is on by default says what switching it off does, and no other option does', (t) => {
-  const described = OPTIONS.filter(({ off }) => off !== undefined).map(({ flag }) => flag);
+test('every flag that is on by default is offered as what switches it off, and no other option is', (t) => {
+  const described = OPTIONS.filter(({ flag, offered }) => offered !== flag).map(({ flag }) => flag);
   const on = OPTIONS.filter((option) => option.kind === 'flag' && option.default === 'true').map(({ flag }) => flag);
   t.deepEqual(described, on);
-  for (const { flag, off, offered, effect, describe } of OPTIONS) {
-    t.is(offered, off === undefined ? flag : `--no-${flag.slice('--'.length)}`);
-    t.regex(effect, off === undefined ? /^(?!Do not )/ : /^Do not /);
-    t.is(effect === describe, off === undefined);
+  for (const { flag, offered, effect, describe } of OPTIONS) {
+    const isOn = on.includes(flag);
+    t.is(offered, isOn ? `--no-${flag.slice('--'.length)}` : flag);
+    t.regex(effect, isOn ? /^Do not / : /^(?!Do not )/);
+    t.is(effect === describe, !isOn);
   }
 });
