@@ -17,7 +17,7 @@ import {
   superviseBridge,
 } from './cli/lifecycle.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
-import type { reportUsage, showTop } from './cli/looking.ts';
+import type { reportUsage, TopRequest } from './cli/looking.ts';
 import type { CommandLineOptions } from './cli/options/option-table.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { RemoteSurroundings } from './cli/parse/servers/remote.ts';
@@ -63,7 +63,7 @@ export interface CliHost {
   createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
   reportUsage: typeof reportUsage;
-  showTop: typeof showTop;
+  showTop(command: BridgeCommand, around: RemoteSurroundings, request: TopRequest): Promise<void>;
   /** Returns what `login --status` prints. */
   showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
   changeLogins(job: LoginJob, log: Logger): Promise<string>;
@@ -230,7 +230,7 @@ async function look(command: BridgeCommand, host: CliHost): Promise<void> {
     return host.setExitCode(exitCode);
   }
   const interruption = listenForSignals(host.events, (code) => host.exit(code));
-  await host.showTop(command, around, { output: host.stdout, color, signal: interruption.signal });
+  await host.showTop(command, around, { color, signal: interruption.signal });
   host.setExitCode(0);
 }
 
@@ -379,7 +379,11 @@ export function main(files?: BuiltFiles): Promise<void> {
         process.stdin.unref();
       };
     },
-    showTop: async (...request) => (await import('./cli/looking.ts')).showTop(...request),
+    showTop: async (command, around, request) => {
+      const stdin = isatty(0) ? process.stdin : undefined;
+      const devices = { stdin, stdout: process.stdout, events: process };
+      return (await import('./cli/looking.ts')).showTop(command, around, { ...request, ...devices });
+    },
     runProbe: async (request, log) => {
       const [{ probeServers }, { createSystemDeps }] = await Promise.all([
         import('./probe/probe-servers.ts'),

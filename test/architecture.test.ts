@@ -119,6 +119,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'observe/usage/report-command.ts',
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',
+    'observe/top/terminal-screen.ts',
     'http/addresses.ts',
     'http/socket-addresses.ts',
     'http/server/listen-addresses.ts',

@@ -2,6 +2,8 @@
 import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
 import { readSmallFile } from '../io/bounded-file.ts';
+import type { TopOutput } from '../observe/top/run-top.ts';
+import type { Keyboard, TopTerminal } from '../observe/top/terminal-screen.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { type LookedAt, parseReport, parseTop } from './parse/looking.ts';
 import type { RemoteSurroundings } from './parse/servers/remote.ts';
@@ -25,38 +27,79 @@ export async function reportUsage(command: BridgeCommand, around: RemoteSurround
   return runReport({ ...asked, source: { kind: 'usage', usage } });
 }
 
-export interface Terminal {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  readonly rows?: number;
-  write(text: string): unknown;
+export interface TopRequest {
+  readonly color: boolean;
+  /** Ends the view. */
+  readonly signal: AbortSignal;
 }
 
-/**
- * Shows a running bridge until the signal aborts. If the output is not a terminal, shows it once. Rejects with a
- * BridgeError.
- */
+/** What the process has for a view: without a terminal at stdout, the bridge is shown once. */
+export interface TopDevices {
+  /** Undefined: stdin is not a terminal. */
+  readonly stdin: NodeJS.ReadStream | undefined;
+  readonly stdout: NodeJS.WriteStream;
+  readonly events: Pick<NodeJS.EventEmitter, 'on' | 'off'>;
+}
+
+/** Shows a running bridge until the user or the signal ends it. Rejects with a BridgeError. */
 export async function showTop(
   command: BridgeCommand,
   around: RemoteSurroundings,
-  { output, color, signal }: { readonly output: Terminal; readonly color: boolean; readonly signal: AbortSignal },
+  { color, signal, ...devices }: TopRequest & TopDevices,
 ): Promise<void> {
   const looked = parseTop(command, around);
   const { runTop } = await import('../observe/top/run-top.ts');
-  const write = (text: string): void => void output.write(text);
-  const columns = (): number => output.columns ?? DEFAULT_COLUMNS;
   const ending = await runTop({
     url: looked.url,
     token: readToken(looked),
     replicas: looked.replicas,
-    output: output.isTTY
-      ? { kind: 'screen', columns, rows: () => output.rows ?? DEFAULT_ROWS, hasColors: color, write }
-      : { kind: 'text', columns, hasColors: false, write },
+    output: topOutput(devices, color),
     clock: systemClock,
     wallClock: Date.now,
     signal,
   });
   if (ending.kind === 'failed') throw new BridgeError('ERR_UPSTREAM_CONNECT', ending.message);
+}
+
+function topOutput({ stdin, stdout, events }: TopDevices, hasColors: boolean): TopOutput {
+  const write = (text: string): void => void stdout.write(text);
+  const columns = (): number => stdout.columns ?? DEFAULT_COLUMNS;
+  if (!stdout.isTTY) return { kind: 'text', columns, write };
+  const terminal: TopTerminal = {
+    columns,
+    rows: () => stdout.rows ?? DEFAULT_ROWS,
+    hasColors,
+    write,
+    keyboard: stdin && keyboardAt(stdin),
+    onResize: (resized) => listen(stdout, 'resize', resized),
+    onExit: (exiting) => listen(events, 'exit', exiting),
+  };
+  return { kind: 'screen', terminal };
+}
+
+function listen(emitter: TopDevices['events'], event: string, listener: () => void): () => void {
+  emitter.on(event, listener);
+  return () => emitter.off(event, listener);
+}
+
+function keyboardAt(stdin: NodeJS.ReadStream): Keyboard {
+  return {
+    open: (typed, ended) => {
+      stdin.setEncoding('utf8');
+      stdin.on('data', typed);
+      stdin.on('end', ended);
+      // A closed terminal is an error to read from, and to leave raw mode of.
+      stdin.on('error', ended);
+      stdin.setRawMode(true);
+    },
+    close: () => {
+      stdin.setRawMode(false);
+      stdin.removeAllListeners('data');
+      stdin.pause();
+      // An open stdin would keep the process alive.
+      stdin.unref();
+    },
+  };
 }
 
 const DEFAULT_COLUMNS = 120;

@@ -1,7 +1,10 @@
-import { STATE_WORDS } from '../inspection.ts';
-import type { SeriesReport } from '../status/call-series.ts';
-import type { ClientStatus, EndedCall, ServerStatus, Speech, StatusDocument } from '../status/status-document.ts';
-import { type Column, type Line, layOutTable, segment, type Tone } from './text-layout.ts';
+import { printableLine } from '../../printable.ts';
+import type { ServerStatus, StatusDocument } from '../status/status-document.ts';
+import { CALL_COLUMNS, clientColumns, counted, PROBLEM_COLUMN, serverColumns, sparkline, time } from './columns.ts';
+import { listedIn } from './listed.ts';
+import { renderDetails } from './render-details.ts';
+import { type Column, cut, type Line, layOutTable, segment, widthOf, widthOfTable } from './text-layout.ts';
+import { FIRST_VIEW, type Seen, selectedIn, type ViewState } from './view-state.ts';
 
 export interface TopView {
   /** URL that the status comes from. */
@@ -9,29 +12,146 @@ export interface TopView {
   /** Message about the connection; empty: it works. */
   readonly notice: string;
   readonly columns: number;
-  /** Number of lines; infinite if the output is not a screen. */
-  readonly rows: number;
   /** Current time by the clock of the bridge. */
   readonly nowMs: number;
+}
+
+export interface ScreenView extends TopView {
+  readonly rows: number;
+  /** `none`: the user has no keyboard here, so nothing is selected and no key is explained. */
+  readonly keyboard: 'present' | 'none';
 }
 
 /** Lines that recent calls get at least, even with many servers and clients. */
 const MIN_RECENT = 5;
 const EMPTY: Line = [];
+const MARK = '> ';
+const NO_MARK = '  ';
 
-/** Renders the terminal view, with at most `rows` lines. */
-export function renderTop(status: StatusDocument, view: TopView): Line[] {
+/** Renders the status where there is no screen: all of it, and servers in the order of the configuration. */
+export function renderText(status: StatusDocument, view: TopView): Line[] {
+  const { columns, nowMs } = view;
+  const { servers, clients, calls } = status;
+  return [
+    ...headLines(status, view),
+    EMPTY,
+    ...(servers.length === 0 ? NO_SERVERS : serverTable(servers, view, FIRST_VIEW).flat()),
+    EMPTY,
+    ...tableOf(clients, clientColumns(nowMs), columns, 'Nobody is connected.'),
+    EMPTY,
+    ...tableOf(calls.recent, CALL_COLUMNS, columns, 'No calls yet.'),
+  ];
+}
+
+/** Renders the screen, with at most `rows` lines, of which the last one explains the keys. */
+export function renderScreen(
+  status: StatusDocument,
+  state: ViewState,
+  view: ScreenView,
+): { readonly lines: readonly Line[]; readonly seen: Seen } {
+  const hasKeys = view.keyboard === 'present';
+  const rows = Math.max(0, hasKeys ? view.rows - 1 : view.rows);
+  const { lines, seen } = renderPage(status, state, { ...view, rows });
+  if (!hasKeys) return { lines, seen };
+  const filling = new Array<Line>(Math.max(0, rows - lines.length)).fill(EMPTY);
+  return { lines: [...lines, ...filling, helpLine(state, view.columns)].slice(0, view.rows), seen };
+}
+
+function renderPage(status: StatusDocument, state: ViewState, view: ScreenView) {
+  const { page } = state;
+  if (page.kind === 'keys') {
+    return { lines: KEYS.map(keyLine).slice(0, view.rows), seen: { servers: [], hiddenLines: 0 } };
+  }
+  if (page.kind === 'details') {
+    const [first = EMPTY] = headLines(status, view);
+    const details = [first, EMPTY, ...renderDetails(status, page.server, view)];
+    const hiddenLines = Math.max(0, details.length - view.rows);
+    const start = Math.min(page.scrolled, hiddenLines);
+    return { lines: details.slice(start, start + view.rows), seen: { servers: [], hiddenLines } };
+  }
+  return renderTables(status, state, view);
+}
+
+function renderTables(status: StatusDocument, state: ViewState, view: ScreenView) {
   const { columns, rows, nowMs } = view;
+  const listed = listedIn(status, state);
+  const names = listed.servers.map(({ name }) => name);
+  const selected = view.keyboard === 'present' ? selectedIn(state, names) : undefined;
   const head = [...headLines(status, view), EMPTY];
-  const servers = tableOf(status.servers, serverColumns(view.nowMs), columns, 'There are no servers.');
-  const clients = tableOf(status.clients, clientColumns(nowMs), columns, 'Nobody is connected.');
-  const recent = tableOf(status.calls.recent, CALL_COLUMNS, columns, 'No calls yet.');
+  const clients = tableOf(listed.clients, clientColumns(nowMs), columns, noneOf('client', state));
+  const recent = tableOf(listed.calls, CALL_COLUMNS, columns, noneOf('call', state));
   // Servers and clients share the lines that the head and MIN_RECENT leave, with an empty line after each.
   const free = Math.max(0, rows - head.length - MIN_RECENT - 2 * 2);
-  const shownServers = clip(servers, Math.max(2, Math.ceil(free / 2)));
+  const most = Math.max(MIN_SERVER_LINES, Math.ceil(free / 2), free - clients.length);
+  const shownServers = serverLines(listed.servers, { state, view, selected, most });
   const shownClients = clip(clients, Math.max(2, free - shownServers.length));
-  const above = [...head, ...shownServers, EMPTY, ...shownClients, EMPTY];
-  return [...above, ...recent].slice(0, rows);
+  const lines = [...head, ...shownServers, EMPTY, ...shownClients, EMPTY, ...recent].slice(0, rows);
+  return { lines, seen: { servers: names, hiddenLines: 0 } };
+}
+
+const NO_SERVERS: readonly Line[] = [[segment('There are no servers.', 'quiet')]];
+/** The titles, the selected server with its problem, and the number of the others. */
+const MIN_SERVER_LINES = 4;
+
+function noneOf(what: 'server' | 'client' | 'call', { filter }: ViewState): string {
+  if (filter !== '') return `No ${what} matches the filter.`;
+  return { server: 'There are no servers.', client: 'Nobody is connected.', call: 'No calls yet.' }[what];
+}
+
+interface ServerList {
+  readonly state: ViewState;
+  readonly view: TopView;
+  /** Name of the selected server; undefined: none is. */
+  readonly selected: string | undefined;
+  /** Limit of the lines. */
+  readonly most: number;
+}
+
+/** The lines of the servers around the selected one, which is marked. */
+function serverLines(servers: readonly ServerStatus[], { state, view, selected, most }: ServerList): readonly Line[] {
+  if (servers.length === 0) return [[segment(noneOf('server', state), 'quiet')]];
+  if (selected === undefined) {
+    const [titles = [], ...blocks] = serverTable(servers, view, state);
+    return [...titles, ...around(blocks, 0, most - titles.length)];
+  }
+  const narrower = { ...view, columns: Math.max(0, view.columns - MARK.length) };
+  const [titles = [], ...blocks] = serverTable(servers, narrower, state);
+  const place = servers.findIndex(({ name }) => name === selected);
+  const marked = blocks.map((block, index) => block.map((line, part) => mark(line, index === place && part === 0)));
+  return [...titles.map((line) => mark(line, false)), ...around(marked, place, most - titles.length)];
+}
+
+function mark(line: Line, isSelected: boolean): Line {
+  if (!isSelected) return [segment(NO_MARK), ...line];
+  const [name, ...others] = line;
+  return [segment(MARK, 'strong'), ...(name ? [{ ...name, tone: 'selected' as const }] : []), ...others];
+}
+
+/** Returns blocks that fit into this many lines, among them the one at `place`, and how many are left out. */
+function around(blocks: readonly (readonly Line[])[], place: number, most: number): readonly Line[] {
+  const linesOf = (from: number, to: number) => blocks.slice(from, to).flat();
+  if (linesOf(0, blocks.length).length <= most) return linesOf(0, blocks.length);
+  let from = place;
+  let to = place + 1;
+  const fits = (start: number, end: number): boolean => linesOf(start, end).length < most;
+  while (from > 0 && fits(from - 1, to)) from -= 1;
+  while (to < blocks.length && fits(from, to + 1)) to += 1;
+  const below = blocks.length - to;
+  const others = from === 0 ? `… and ${below} more` : `… ${from} above and ${below} below`;
+  return [...linesOf(from, to), [segment(others, 'quiet')]];
+}
+
+/** Returns the lines of the titles, and those of each server: with its problem below it, where that has no column. */
+function serverTable(servers: readonly ServerStatus[], { columns, nowMs }: TopView, { sort }: ViewState): Line[][] {
+  const given = serverColumns(nowMs, sort);
+  const withProblems = [...given, PROBLEM_COLUMN].filter(({ cell }) => servers.some((one) => cell(one).text !== ''));
+  if (widthOfTable(servers, withProblems) <= columns) {
+    return layOutTable(servers, withProblems, columns).map((line) => [line]);
+  }
+  return layOutTable(servers, given, columns).map((line, index) => {
+    const problem = servers[index - 1]?.problem ?? '';
+    return problem === '' ? [line] : [line, [segment(cut(`  ${printableLine(problem)}`, columns), 'bad')]];
+  });
 }
 
 function tableOf<Item>(
@@ -68,131 +188,67 @@ function headLines(status: StatusDocument, view: TopView): Line[] {
   ];
   const latency = lastMinute.p50Ms === null ? '' : `, median ${time(lastMinute.p50Ms)}, 95 % ${time(lastMinute.p95Ms)}`;
   const errors = segment(counted(lastMinute.errors, 'error'), lastMinute.errors > 0 ? 'bad' : 'plain');
+  const version = `mcp-portage ${printableLine(bridge.version)}`;
+  // The URL gives way to what is wrong with the connection.
+  const url = cut(view.url, Math.max(0, view.columns - widthOf(version) - 2 - widthOf(notice.text)));
   return [
-    [segment(`mcp-portage ${bridge.version}`, 'strong'), segment(`  ${view.url}`, 'quiet'), notice],
+    [segment(version, 'strong'), segment(`  ${url}`, 'quiet'), notice],
     [segment(`up ${time(view.nowMs - bridge.startedAtMs)}   ${figures.join('   ')}`)],
     ...replicaLines(status),
     [segment(`last minute: ${counted(lastMinute.calls, 'call')}, `), errors, segment(latency)],
     [
       segment('ten minutes  ', 'quiet'),
-      segment(sparkline(series, view.nowMs, Math.max(10, Math.min(60, view.columns - 14)))),
+      segment(sparkline(series, series.calls, view.nowMs, Math.max(10, Math.min(60, view.columns - 14)))),
     ],
   ];
 }
 
-function serverColumns(nowMs: number): readonly Column<ServerStatus>[] {
-  return [
-    { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ name }) => segment(name, 'strong') },
-    {
-      title: 'STATE',
-      align: 'left',
-      maxWidth: 22,
-      cell: (server) => segment(stateOf(server, nowMs), STATE_TONES[server.state] ?? 'plain'),
-    },
-    { title: 'SPEAKS', align: 'left', maxWidth: 28, cell: ({ speaks }) => segment(speech(speaks)) },
-    number('SESS', ({ sessions }) => sessions),
-    number('OPEN', ({ openCalls }) => openCalls),
-    number('PROC', ({ processes }) => processes),
-    number('RST', ({ restarts }) => restarts),
-    number('/MIN', ({ lastMinute }) => lastMinute.calls),
-    number('ERR', ({ lastMinute }) => lastMinute.errors),
-    { title: 'P50', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
-    { title: 'HTTP+SSE ENDS', align: 'left', maxWidth: 26, cell: ({ sseSunset }) => segment(sseSunset ?? '', 'warn') },
-    { title: 'PROBLEM', align: 'left', maxWidth: 60, cell: ({ problem }) => segment(problem ?? '', 'quiet') },
-  ];
-}
-
-/** The state in words, with how long a start has taken, or since when the server fails. */
-function stateOf({ state, sinceMs }: ServerStatus, nowMs: number): string {
-  const words = STATE_WORDS[state] ?? state;
-  if (sinceMs === null) return words;
-  if (state === 'starting') return `${words} (${time(nowMs - sinceMs)})`;
-  return state === 'failing' ? `${words} since ${timeOfDay(sinceMs)}` : words;
-}
-
-const STATE_TONES: Readonly<Record<string, Tone>> = {
-  'not-started': 'quiet',
-  starting: 'warn',
-  ready: 'good',
-  failing: 'bad',
-  stopped: 'bad',
-};
-
-function number(title: string, read: (server: ServerStatus) => number): Column<ServerStatus> {
-  return { title, align: 'right', maxWidth: 10, cell: (server) => segment(String(read(server))) };
-}
-
-function clientColumns(nowMs: number): readonly Column<ClientStatus>[] {
-  return [
-    { title: 'CLIENT', align: 'left', maxWidth: 32, cell: ({ name, version }) => clientName(name, version) },
-    { title: 'SPEAKS', align: 'left', maxWidth: 28, cell: ({ speaks }) => segment(speech(speaks)) },
-    { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ server }) => segment(server) },
-    { title: 'SERVER SPEAKS', align: 'left', maxWidth: 28, cell: ({ serverSpeaks }) => segment(speech(serverSpeaks)) },
-    { title: 'SINCE', align: 'right', maxWidth: 12, cell: ({ sinceMs }) => segment(time(nowMs - sinceMs)) },
-  ];
-}
-
-const CALL_COLUMNS: readonly Column<EndedCall>[] = [
-  { title: 'TIME', align: 'left', maxWidth: 8, cell: ({ atMs }) => segment(timeOfDay(atMs), 'quiet') },
-  { title: 'CALL', align: 'left', maxWidth: 40, cell: ({ tool, method }) => segment(tool ?? method) },
-  { title: 'CLIENT', align: 'left', maxWidth: 32, cell: (call) => clientName(call.client, call.clientVersion) },
-  { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ server }) => segment(server) },
-  { title: 'OUTCOME', align: 'left', maxWidth: 32, cell: outcome },
-  { title: 'TOOK', align: 'right', maxWidth: 8, cell: ({ durationMs }) => segment(time(durationMs)) },
-  { title: 'BYTES', align: 'right', maxWidth: 10, cell: ({ bytes }) => segment(String(bytes)) },
+/** What the keys do: in short for the help line, and at length for the page of the keys. */
+const KEYS: readonly { readonly key: string; readonly text: string }[] = [
+  { key: 'q, Ctrl-C', text: 'quit' },
+  { key: '↑ ↓, k j', text: 'select a server, or scroll its details' },
+  { key: 'PgUp PgDn', text: 'the same, by ten' },
+  { key: 'Enter', text: 'show everything about the selected server' },
+  { key: 'Esc', text: 'go back, or clear the filter' },
+  { key: '/', text: 'show only the servers, clients and tools that contain a text' },
+  { key: 's', text: 'sort the servers by the next column' },
+  { key: 'r', text: 'reverse their order' },
+  { key: '?, h', text: 'show this list' },
 ];
 
-const OUTCOME_TONES: Readonly<Record<string, Tone>> = { error: 'warn', failed: 'bad', cancelled: 'quiet' };
-
-function outcome(call: EndedCall) {
-  const text = call.code === null ? call.outcome : `${call.outcome} ${call.code}`;
-  return segment(text, OUTCOME_TONES[call.outcome] ?? 'plain');
+function keyLine({ key, text }: (typeof KEYS)[number]): Line {
+  return [segment(key.padEnd(12), 'strong'), segment(text)];
 }
 
-function clientName(name: string | null, version: string | null) {
-  return segment([name ?? 'unnamed', version ?? ''].join(' '), name === null ? 'quiet' : 'plain');
-}
+/** Width of a filter in the help line when it is not typed. */
+const SHOWN_FILTER = 16;
 
-const TRANSPORTS: Readonly<Record<string, string>> = {
-  'streamable-http': 'HTTP',
-  'http-sse': 'HTTP+SSE',
-  websocket: 'WebSocket',
-  'byte-stream': 'byte stream',
-};
-
-function speech(speech: Speech | null): string {
-  if (speech === null) return '–';
-  return `${TRANSPORTS[speech.transport] ?? speech.transport} ${speech.revision ?? speech.era}`;
-}
-
-const BARS = ' ▁▂▃▄▅▆▇█';
-
-/** Draws the calls of the series in this many columns, up to now. */
-function sparkline({ atMs, calls, stepMs, steps }: SeriesReport, nowMs: number, columns: number): string {
-  const sums = new Array<number>(columns).fill(0);
-  const first = Math.floor(nowMs / stepMs) - steps + 1;
-  for (const [index, startMs] of atMs.entries()) {
-    const place = Math.floor(((startMs / stepMs - first) / steps) * columns);
-    if (place >= 0 && place < columns) sums[place] = (sums[place] ?? 0) + (calls[index] ?? 0);
+/** Names the keys of the page, the most important first, as many as fit. */
+function helpLine({ page, filter, sort, order }: ViewState, columns: number): Line {
+  if (page.kind === 'typing') {
+    const hints = '  Enter keep  Esc clear';
+    const room = Math.max(1, columns - hints.length - 2);
+    return [segment(`/${endOf(filter, room)}_`, 'strong'), segment(hints, 'quiet')];
   }
-  const most = Math.max(1, ...sums);
-  return sums.map((sum) => BARS[Math.ceil((sum / most) * (BARS.length - 1))] ?? ' ').join('');
+  const sorted = `s sort: ${sort}${order === 'usual' ? '' : ' reversed'}`;
+  const filtered = filter === '' ? [] : [`filter: ${cut(filter, SHOWN_FILTER)}`, 'Esc clear'];
+  const hints = {
+    keys: ['q quit', 'any other key back'],
+    details: ['q quit', '? keys', 'Esc back', '↑↓ scroll'],
+    tables: ['q quit', '? keys', ...filtered, '↑↓ select', 'Enter details', '/ filter', sorted, 'r reverse'],
+  }[page.kind];
+  let line = '';
+  for (const hint of hints) {
+    const longer = line === '' ? hint : `${line}  ${hint}`;
+    if (widthOf(longer) > columns) break;
+    line = longer;
+  }
+  return [segment(line, 'quiet')];
 }
 
-function counted(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
-}
-
-function time(ms: number | null): string {
-  if (ms === null) return '–';
-  if (ms < 1000) return `${ms < 10 ? Math.max(0, Math.round(ms * 10) / 10) : Math.round(ms)} ms`;
-  if (ms < 60_000) return `${Math.floor(ms / 1000)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
-}
-
-function timeOfDay(atMs: number): string {
-  return new Date(atMs).toTimeString().slice(0, 8);
+/** Returns the end of a text that is typed, which is where the user looks. */
+function endOf(text: string, width: number): string {
+  const characters = [...text];
+  while (widthOf(characters.join('')) > width) characters.shift();
+  return characters.join('');
 }

@@ -4,8 +4,11 @@ import { fetchOverSocket } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-addresses.ts';
 import type { StatusDocument } from '../status/status-document.ts';
-import { renderTop } from './render-top.ts';
-import { paintLine } from './text-layout.ts';
+import type { Key } from './keys.ts';
+import { renderScreen, renderText } from './render-top.ts';
+import { TerminalScreen, type TopTerminal } from './terminal-screen.ts';
+import { type Line, paintLine } from './text-layout.ts';
+import { FIRST_VIEW, press, type Seen, type ViewState } from './view-state.ts';
 
 export interface TopOptions {
   /** Any address of the bridge: its own, that of an endpoint, or that of the status page behind a proxy. */
@@ -25,13 +28,14 @@ export interface TopOptions {
  * - `screen`: a terminal, which is redrawn until the view ends.
  * - `text`: anything else, which gets the current status once.
  */
-export type TopOutput = {
-  readonly columns: () => number;
-  readonly hasColors: boolean;
-  readonly write: (text: string) => void;
-} & ({ readonly kind: 'screen'; readonly rows: () => number } | { readonly kind: 'text' });
+export type TopOutput =
+  | { readonly kind: 'screen'; readonly terminal: TopTerminal }
+  | { readonly kind: 'text'; readonly columns: () => number; readonly write: (text: string) => void };
 
-/** `failed`: the message is for the user, and printable. */
+/**
+ * - `ended`: by the user or the signal, or because everything is printed.
+ * - `failed`: the message is for the user, and printable.
+ */
 export type TopEnding = { readonly kind: 'ended' } | { readonly kind: 'failed'; readonly message: string };
 
 const REDRAW_MS = 1000;
@@ -41,13 +45,6 @@ const FIRST_STATUS_MS = 10_000;
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 /** Limit of a status's members, of which it has tens. */
 const MAX_MEMBERS = 200;
-/** Switches to the alternate screen without a cursor; LEAVE restores what was there before. */
-const ENTER = '\u001b[?1049h\u001b[?25l';
-const LEAVE = '\u001b[?25h\u001b[?1049l';
-const TO_START = '\u001b[H';
-const CLEAR_LINE = '\u001b[K';
-const CLEAR_BELOW = '\u001b[J';
-
 /** Shows the content of the status page in a terminal, from the same event stream. Never rejects. */
 export function runTop(options: TopOptions): Promise<TopEnding> {
   return new Promise((resolve) => new Top(options, resolve).start());
@@ -57,6 +54,7 @@ class Top {
   readonly #options: TopOptions;
   readonly #end: (ending: TopEnding) => void;
   readonly #url: URL;
+  readonly #screen: TerminalScreen | undefined;
   #source: EventSource | undefined;
   #stopRedrawing: (() => void) | undefined;
   #stopWaiting: (() => void) | undefined;
@@ -64,12 +62,20 @@ class Top {
   /** Time by which the bridge's clock is ahead of ours. */
   #aheadMs = 0;
   #notice = '';
-  #drawn = '';
+  #state: ViewState = FIRST_VIEW;
+  #seen: Seen = { servers: [], hiddenLines: 0 };
 
   constructor(options: TopOptions, end: (ending: TopEnding) => void) {
     this.#options = options;
     this.#end = end;
     this.#url = eventsUrl(options.url, options.replicas);
+    const { output, clock } = options;
+    if (output.kind === 'text') return;
+    this.#screen = new TerminalScreen(output.terminal, clock, {
+      pressed: (key) => this.#pressed(key),
+      resized: () => this.#draw(),
+      ended: () => this.#close({ kind: 'ended' }),
+    });
   }
 
   start(): void {
@@ -89,13 +95,13 @@ class Top {
 
   #tookTooLong(): void {
     const message = `${nameOf(this.#url)} has sent no status for ${FIRST_STATUS_MS / 1000} s: is that mcp-portage?`;
-    this.#close({ kind: 'failed', message });
+    this.#fail(message);
   }
 
   async #fetch(url: string | URL, init: RequestInit): Promise<FetchLikeResponse> {
     const response = await this.#request(url, init);
     const { body, status, redirected, headers } = response;
-    const limit = new EventLimit(() => this.#close({ kind: 'failed', message: noStatusOf(this.#url) }));
+    const limit = new EventLimit(() => this.#fail(noStatusOf(this.#url)));
     return { body: body?.pipeThrough(limit) ?? null, url: response.url, status, redirected, headers };
   }
 
@@ -120,47 +126,57 @@ class Top {
       this.#status = merged;
       this.#aheadMs = merged.atMs - this.#options.wallClock();
       this.#notice = '';
-      this.#draw();
     } catch {
-      // The content is untrusted: the server at this address may not be mcp-portage, so any member may be missing.
-      this.#close({ kind: 'failed', message: noStatusOf(this.#url) });
+      return this.#fail(noStatusOf(this.#url));
     }
+    this.#draw();
   }
 
   #broke({ code }: ErrorEvent): void {
-    if (code !== undefined) return this.#close({ kind: 'failed', message: refusalMessage(this.#url, code) });
+    if (code !== undefined) return this.#fail(refusalMessage(this.#url, code));
     if (this.#status === undefined) {
-      return this.#close({
-        kind: 'failed',
-        message: `Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`,
-      });
+      return this.#fail(`Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`);
     }
     // EventSource reconnects by itself.
     this.#notice = 'connection lost, trying again';
     this.#draw();
   }
 
+  #pressed(key: Key): void {
+    const state = press(this.#state, key, this.#seen);
+    if (state === 'quit') return this.#close({ kind: 'ended' });
+    this.#state = state;
+    this.#draw();
+  }
+
   #draw(): void {
-    const status = this.#status;
-    if (status === undefined) return;
+    if (this.#status === undefined) return;
+    try {
+      this.#show(this.#status);
+    } catch {
+      // The content is untrusted: the server at this address may not be mcp-portage, so any member may be missing.
+      this.#fail(noStatusOf(this.#url));
+    }
+  }
+
+  #show(status: StatusDocument): void {
     const { output, wallClock } = this.#options;
-    const view = { url: nameBridge(this.#url), notice: this.#notice, nowMs: wallClock() + this.#aheadMs };
-    const columns = output.columns();
-    const paint = (rows: number): string[] =>
-      renderTop(status, { ...view, columns, rows }).map((line) => paintLine(line, columns, output.hasColors));
+    const common = { url: nameBridge(this.#url), notice: this.#notice, nowMs: wallClock() + this.#aheadMs };
     if (output.kind === 'text') {
-      output.write(`${paint(Number.POSITIVE_INFINITY).join('\n')}\n`);
+      const columns = output.columns();
+      output.write(`${paint(renderText(status, { ...common, columns }), columns, false).join('\n')}\n`);
       return this.#close({ kind: 'ended' });
     }
-    const frame =
-      TO_START +
-      paint(output.rows())
-        .map((line) => line + CLEAR_LINE)
-        .join('\r\n') +
-      CLEAR_BELOW;
-    if (frame === this.#drawn) return;
-    output.write(this.#drawn === '' ? ENTER + frame : frame);
-    this.#drawn = frame;
+    const { terminal } = output;
+    const columns = terminal.columns();
+    const keyboard = terminal.keyboard === undefined ? 'none' : 'present';
+    const { lines, seen } = renderScreen(status, this.#state, { ...common, columns, rows: terminal.rows(), keyboard });
+    this.#seen = seen;
+    this.#screen?.draw(paint(lines, columns, terminal.hasColors));
+  }
+
+  #fail(message: string): void {
+    this.#close({ kind: 'failed', message });
   }
 
   #close(ending: TopEnding): void {
@@ -168,11 +184,14 @@ class Top {
     this.#source?.close();
     this.#stopRedrawing?.();
     this.#stopWaiting?.();
-    if (this.#drawn !== '') this.#options.output.write(LEAVE);
-    this.#drawn = '';
+    this.#screen?.close();
     this.#status = undefined;
     this.#end(ending);
   }
+}
+
+function paint(lines: readonly Line[], columns: number, hasColors: boolean): string[] {
+  return lines.map((line) => paintLine(line, columns, hasColors));
 }
 
 const NEWLINE = 0x0a;

@@ -2,7 +2,7 @@
 import picocolors from 'picocolors';
 import { printableLine } from '../../printable.ts';
 
-export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad';
+export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad' | 'selected';
 
 export interface Segment {
   readonly text: string;
@@ -16,6 +16,10 @@ export interface Column<Item> {
   readonly align: 'left' | 'right';
   /** Limit of the column's width. */
   readonly maxWidth: number;
+  /** Width below which the column is not narrowed while a column with a rank can be left out instead. */
+  readonly minWidth?: number;
+  /** The column with the highest rank is the first that is left out where not all fit; undefined: it is always shown. */
+  readonly rank?: number;
   readonly cell: (item: Item) => Segment;
 }
 
@@ -28,39 +32,103 @@ export function segment(text: string, tone: Tone = 'plain'): Segment {
 }
 
 /**
- * Lays out a line of titles and a line for each item. Columns are as wide as their content, the widest are narrowed
- * first, and empty columns are left out.
+ * Lays out a line of titles and a line for each item. Columns are as wide as their content. Where they do not fit, the
+ * ones of the highest rank are left out, and then the widest are narrowed. Empty columns are left out as well.
  */
 export function layOutTable<Item>(items: readonly Item[], given: readonly Column<Item>[], width: number): Line[] {
-  const columns = given.filter(({ cell }) => items.some((item) => cell(item).text !== ''));
-  const rows = items.map((item) =>
-    columns.map(({ cell }) => {
-      const { text, tone } = cell(item);
-      return { text: printableLine(text), tone };
-    }),
-  );
-  const titles = columns.map(({ title }) => segment(title, 'quiet'));
-  const widths = columns.map(({ maxWidth }, place) =>
-    Math.min(maxWidth, Math.max(...[titles, ...rows].map((row) => widthOf(row[place]?.text ?? '')))),
-  );
-  narrow(widths, width - GAP * (columns.length - 1));
-  return [titles, ...rows].map((row) =>
-    row.map(({ text, tone }, place) => {
-      const isLast = place === columns.length - 1;
-      const filled = fill(text, widths[place] ?? 0, columns[place]?.align ?? 'left');
-      return segment(isLast ? filled : filled + ' '.repeat(GAP), tone);
+  const measured = given
+    .filter(({ cell }) => items.some((item) => cell(item).text !== ''))
+    .map((column) => measure(items, column));
+  const columns = leaveOut(measured, width);
+  narrow(columns, width);
+  return ['title', ...items.keys()].map((row) =>
+    columns.map(({ title, cells, align, width: columnWidth }, place) => {
+      const { text, tone } = (typeof row === 'number' ? cells[row] : undefined) ?? segment(title, 'quiet');
+      const filled = fill(text, columnWidth, align);
+      return segment(place === columns.length - 1 ? filled : filled + ' '.repeat(GAP), tone);
     }),
   );
 }
 
-function narrow(widths: number[], width: number): void {
-  let excess = widths.reduce((sum, one) => sum + one, 0) - width;
-  while (excess > 0) {
-    const widest = Math.max(...widths);
-    if (widest <= MIN_WIDTH) return;
-    widths[widths.indexOf(widest)] = widest - 1;
-    excess -= 1;
+/** Returns the width that a table needs so that nothing is left out, narrowed or cut. */
+export function widthOfTable<Item>(items: readonly Item[], columns: readonly Column<Item>[]): number {
+  const whole = columns.map((column) => ({ ...column, maxWidth: Number.POSITIVE_INFINITY }));
+  return totalOf(whole.map((column) => measure(items, column).width));
+}
+
+interface MeasuredColumn {
+  readonly title: string;
+  readonly align: Column<never>['align'];
+  readonly cells: readonly Segment[];
+  readonly rank: number;
+  readonly minWidth: number;
+  width: number;
+}
+
+function measure<Item>(
+  items: readonly Item[],
+  { title, align, maxWidth, minWidth, rank, cell }: Column<Item>,
+): MeasuredColumn {
+  const cells = items.map((item) => {
+    const { text, tone } = cell(item);
+    return segment(printableLine(text), tone);
+  });
+  const width = Math.min(maxWidth, Math.max(widthOf(title), ...cells.map(({ text }) => widthOf(text))));
+  return { title, align, cells, rank: rank ?? 0, minWidth: Math.min(width, minWidth ?? MIN_WIDTH), width };
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one, GAP * (widths.length - 1));
+}
+
+function leaveOut(columns: readonly MeasuredColumn[], width: number): MeasuredColumn[] {
+  const left = [...columns];
+  while (totalOf(left.map(({ minWidth }) => minWidth)) > width) {
+    const rank = Math.max(...left.map((column) => column.rank));
+    if (!(rank > 0)) break;
+    left.splice(
+      left.findLastIndex((column) => column.rank === rank),
+      1,
+    );
   }
+  return left;
+}
+
+/** Narrows the widest columns, first to the widths that they should have at least and then, if need be, further. */
+function narrow(columns: readonly MeasuredColumn[], width: number): void {
+  let excess = totalOf(columns.map((column) => column.width)) - width;
+  for (const leastOf of [({ minWidth }: MeasuredColumn) => minWidth, () => MIN_WIDTH]) {
+    while (excess > 0) {
+      const wide = columns.filter((column) => column.width > leastOf(column));
+      const widest = wide.find((column) => column.width === Math.max(...wide.map((other) => other.width)));
+      if (widest === undefined) break;
+      widest.width -= 1;
+      excess -= 1;
+    }
+  }
+}
+
+/** Breaks a text into lines of this width, at spaces where there are some. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of printableLine(text).split(' ')) {
+    const joined = line === '' ? word : `${line} ${word}`;
+    if (widthOf(joined) <= width) {
+      line = joined;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = '';
+    for (const character of word) {
+      if (line !== '' && widthOf(line) + widthOfCharacter(character) > width) {
+        lines.push(line);
+        line = '';
+      }
+      line += character;
+    }
+  }
+  return line === '' && lines.length > 0 ? lines : [...lines, line];
 }
 
 /** Returns the line as text: printable, no wider than this, and with or without colors. */
@@ -77,7 +145,7 @@ export function paintLine(line: Line, width: number, hasColors: boolean): string
 }
 
 /** Colors are always enabled here, since `paintLine` decides about them. */
-const { bold, dim, green, yellow, red } = picocolors.createColors(true);
+const { bold, dim, green, yellow, red, inverse } = picocolors.createColors(true);
 const TONES: Readonly<Record<Tone, (text: string) => string>> = {
   plain: String,
   strong: bold,
@@ -85,6 +153,7 @@ const TONES: Readonly<Record<Tone, (text: string) => string>> = {
   good: green,
   warn: yellow,
   bad: red,
+  selected: inverse,
 };
 
 function fill(text: string, width: number, align: 'left' | 'right'): string {
@@ -111,7 +180,8 @@ function widthOfCharacter(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-function cut(text: string, width: number): string {
+/** Returns the text, or its beginning and … if it is wider. */
+export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let shown = '';
   let left = width - 1;

@@ -1,9 +1,10 @@
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { eventsUrl, runTop, type TopOutput } from '../../../src/observe/top/run-top.ts';
+import type { TopTerminal } from '../../../src/observe/top/terminal-screen.ts';
 import { startEndlessAnswers } from '../../support/endless-answers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -27,17 +28,40 @@ async function start(t: ExecutionContext, token?: string) {
 class Terminal {
   written = '';
   rows = 24;
+  /** What is listening: the keyboard, to the size of the terminal, to the end of the process. */
+  readonly listeners = new Map<'keyboard' | 'size' | 'exit', () => void>();
+  type: (text: string) => void = () => undefined;
   readonly clock = new FakeClock();
   readonly abort = new AbortController();
 
   run(url: string, kind: TopOutput['kind'], token: string | undefined = undefined) {
-    const write = (text: string): void => {
-      this.written += text;
-    };
-    const output = { columns: () => 100, rows: () => this.rows, hasColors: false, write, kind };
+    const output =
+      kind === 'text' ? { kind, columns: () => 100, write: this.#write } : { kind, terminal: this.#screen() };
     const { clock, abort } = this;
     const wallClock = new WallClock().now;
     return runTop({ url: new URL(url), token, replicas: 'one', output, clock, wallClock, signal: abort.signal });
+  }
+
+  readonly #write = (text: string): void => {
+    this.written += text;
+  };
+
+  #screen(): TopTerminal {
+    const listen = (to: 'keyboard' | 'size' | 'exit', listener: () => void) => {
+      this.listeners.set(to, listener);
+      return () => void this.listeners.delete(to);
+    };
+    const keyboard = {
+      open: (typed: (text: string) => void, ended: () => void) => {
+        this.type = typed;
+        listen('keyboard', ended);
+      },
+      close: () => void this.listeners.delete('keyboard'),
+    };
+    const onResize = (resized: () => void) => listen('size', resized);
+    const onExit = (exiting: () => void) => listen('exit', exiting);
+    const size = { columns: () => 100, rows: () => this.rows };
+    return { ...size, hasColors: false, write: this.#write, keyboard, onResize, onExit };
   }
 
   /** What the last frame shows. */
@@ -75,8 +99,90 @@ test('draws in place until it is stopped, and leaves the terminal as it was', as
   t.is(terminal.screen.split('\r\n').length, 3);
   terminal.abort.abort();
   t.deepEqual(await ending, { kind: 'ended' });
+  assertRestored(t, terminal);
+});
+
+function assertRestored(t: ExecutionContext, terminal: Terminal): void {
   t.true(terminal.written.endsWith('\u001b[?25h\u001b[?1049l'));
+  t.is(terminal.written.split('\u001b[?1049l').length, 2, 'once');
+  t.deepEqual([...terminal.listeners.keys()], []);
   t.is(terminal.clock.pendingTimers, 0);
+}
+
+for (const [how, end, expected] of [
+  ['q', ({ type }: Terminal) => type('q'), 'ended'],
+  ['Ctrl-C', ({ type }: Terminal) => type('\u0003'), 'ended'],
+  ['a key among others', ({ type }: Terminal) => type('jq/'), 'ended'],
+  ['the end of the keyboard', ({ listeners }: Terminal) => listeners.get('keyboard')?.(), 'ended'],
+] as const) {
+  test(`${how} ends the view, which leaves the terminal as it was`, async (t) => {
+    const { server } = await start(t);
+    const terminal = new Terminal();
+    const ending = terminal.run(server.url, 'screen');
+    await waitFor(() => terminal.listeners.size === 3);
+    end(terminal);
+    t.is((await ending).kind, expected);
+    assertRestored(t, terminal);
+  });
+}
+
+test('leaves the terminal as it was when the process exits without another way', async (t) => {
+  const { server } = await start(t);
+  const terminal = new Terminal();
+  const ending = terminal.run(server.url, 'screen');
+  await waitFor(() => terminal.listeners.size === 3);
+  terminal.listeners.get('exit')?.();
+  t.true(terminal.written.endsWith('\u001b[?25h\u001b[?1049l'));
+  t.false(terminal.listeners.has('keyboard'));
+  terminal.abort.abort();
+  await ending;
+  assertRestored(t, terminal);
+});
+
+test('leaves the terminal as it was when the bridge does not show its status any more', async (t) => {
+  const answers = [200, 401];
+  const { server: bridge } = await start(t);
+  const status = await (await fetch(`${bridge.url}/status.json`)).text();
+  const server = createServer((_request, response) => {
+    response.writeHead(answers.shift() ?? 401, { 'Content-Type': 'text/event-stream' });
+    response.end(`retry: 1\nevent: status\ndata: ${status}\n\n`);
+  });
+  const terminal = new Terminal();
+  t.like(await terminal.run(await listenOn(t, server), 'screen'), { kind: 'failed' });
+  t.true(terminal.written.includes('Nobody is connected.'));
+  assertRestored(t, terminal);
+});
+
+test('a key redraws at once, and another size draws all again', async (t) => {
+  const { server } = await start(t);
+  const terminal = new Terminal();
+  const ending = terminal.run(server.url, 'screen');
+  await waitFor(() => terminal.screen.includes('> everything'));
+  terminal.type('\r');
+  t.true(terminal.screen.includes('a command that the bridge runs'));
+  terminal.type('\u001b');
+  terminal.clock.advance(50);
+  t.true(terminal.screen.includes('> everything'));
+  const { screen, written } = terminal;
+  terminal.listeners.get('size')?.();
+  t.true(terminal.written.length > written.length);
+  t.is(terminal.screen, screen);
+  terminal.abort.abort();
+  await ending;
+});
+
+test('an arrow is one key, even if it arrives in parts', async (t) => {
+  const { server } = await start(t);
+  const terminal = new Terminal();
+  const ending = terminal.run(server.url, 'screen');
+  await waitFor(() => terminal.listeners.size === 3);
+  terminal.type('/x');
+  for (const part of ['\u001b', '[', 'B']) terminal.type(part);
+  terminal.clock.advance(50);
+  t.true(terminal.screen.includes('/x_'), 'Esc would have cleared the filter');
+  terminal.abort.abort();
+  await ending;
+  assertRestored(t, terminal);
 });
 
 test('says that the connection is lost, and comes back by itself', async (t) => {
@@ -107,6 +213,10 @@ async function listen(t: ExecutionContext, type: string, body: string, status = 
   const server = createServer(
     (_request, response) => void response.writeHead(status, { 'Content-Type': type }).end(body),
   );
+  return listenOn(t, server);
+}
+
+async function listenOn(t: ExecutionContext, server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

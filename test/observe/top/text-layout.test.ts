@@ -1,5 +1,5 @@
 import test from 'ava';
-import { type Column, layOutTable, paintLine, segment, widthOf } from '../../../src/observe/top/text-layout.ts';
+import { type Column, layOutTable, paintLine, segment, widthOf, wrap } from '../../../src/observe/top/text-layout.ts';
 
 const COLUMNS: readonly Column<readonly [string, string]>[] = [
   { title: 'NAME', align: 'left', maxWidth: 10, cell: ([name]) => segment(name, 'strong') },
@@ -54,4 +54,28 @@ test('counts columns as terminals do', (t) => {
   t.is(widthOf('e\u0301'), 1);
   t.is(widthOf('🚀'), 2);
   t.deepEqual(textOf([['日本語日本語', '1']], 80), ['NAME        CALLS', '日本語日…       1']);
+});
+
+test('the column of the highest rank is left out first, and others are narrowed no further than they should be', (t) => {
+  const [name, calls] = COLUMNS as [(typeof COLUMNS)[0], (typeof COLUMNS)[0]];
+  const columns = [
+    { ...name, minWidth: 8 },
+    { ...calls, rank: 2 },
+    { ...calls, title: 'OPEN', rank: 1 },
+  ];
+  const at = (width: number) =>
+    layOutTable([['a name that is long', '1']], columns, width).map((line) => paintLine(line, width, false));
+  t.deepEqual(at(23), ['NAME        CALLS  OPEN', 'a name th…      1     1']);
+  t.deepEqual(at(20), ['NAME      CAL…  OPEN', 'a name …     1     1']);
+  t.deepEqual(at(14), ['NAME      OPEN', 'a name …     1']);
+  t.deepEqual(at(8), ['NAME', 'a name …']);
+  t.deepEqual(at(6), ['NAME', 'a nam…']);
+});
+
+test('text is broken at spaces, and within words that are too long', (t) => {
+  t.deepEqual(wrap('the database is gone', 12), ['the database', 'is gone']);
+  t.deepEqual(wrap('see http://127.0.0.1:8808/', 10), ['see', 'http://127', '.0.0.1:880', '8/']);
+  t.deepEqual(wrap('日本語日本語', 5), ['日本', '語日', '本語']);
+  t.deepEqual(wrap('', 5), ['']);
+  t.deepEqual(wrap('日', 1), ['日'], 'what fits nowhere is left to those who cut');
 });
