@@ -58,7 +58,7 @@ export async function showTop(
     wallClock: Date.now,
     signal,
   });
-  if (ending.kind === 'failed') throw new BridgeError('ERR_UPSTREAM_CONNECT', ending.message);
+  if (ending.kind === 'failed') throw new BridgeError(ending.code, ending.message);
 }
 
 function topOutput({ stdin, stdout, events }: TopDevices, hasColors: boolean): TopOutput {

@@ -36,7 +36,13 @@ export type TopOutput =
  * - `ended`: by the user or the signal, or because everything is printed.
  * - `failed`: the message is for the user, and printable.
  */
-export type TopEnding = { readonly kind: 'ended' } | { readonly kind: 'failed'; readonly message: string };
+export type TopEnding =
+  | { readonly kind: 'ended' }
+  | {
+      readonly kind: 'failed';
+      readonly code: 'ERR_UPSTREAM_CONNECT' | 'ERR_UPSTREAM_AUTH';
+      readonly message: string;
+    };
 
 const REDRAW_MS = 1000;
 /** Time limit of the first status, which a bridge sends at once. */
@@ -133,7 +139,11 @@ class Top {
   }
 
   #broke({ code }: ErrorEvent): void {
-    if (code !== undefined) return this.#fail(refusalMessage(this.#url, code));
+    if (code !== undefined) {
+      const isRefused = code === 401 || code === 403;
+      const message = refusalMessage(this.#url, code, this.#options.token);
+      return this.#fail(message, isRefused ? 'ERR_UPSTREAM_AUTH' : 'ERR_UPSTREAM_CONNECT');
+    }
     if (this.#status === undefined) {
       return this.#fail(`Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`);
     }
@@ -175,8 +185,8 @@ class Top {
     this.#screen?.draw(paint(lines, columns, terminal.hasColors));
   }
 
-  #fail(message: string): void {
-    this.#close({ kind: 'failed', message });
+  #fail(message: string, code: 'ERR_UPSTREAM_CONNECT' | 'ERR_UPSTREAM_AUTH' = 'ERR_UPSTREAM_CONNECT'): void {
+    this.#close({ kind: 'failed', code, message });
   }
 
   #close(ending: TopEnding): void {
@@ -242,13 +252,15 @@ function nameBridge(url: URL): string {
   return isSocketUrl(url) ? showSocketPath(url.socketPath) : url.origin;
 }
 
-function refusalMessage(url: URL, code: number): string {
+function refusalMessage(url: URL, code: number, token: string | undefined): string {
   const origin = nameBridge(url);
   const href = nameOf(url);
   switch (code) {
     case 401:
     case 403:
-      return `${origin} shows its status only to those who have a token for it; HTTP ${code}.`;
+      return token === undefined
+        ? `${origin} shows its status only with its status token (HTTP ${code}): add --status-token env:NAME or --status-token file:PATH, with the token that it was started with.`
+        : `${origin} does not accept the token of --status-token (HTTP ${code}): give the one that it was started with, as env:NAME or file:PATH.`;
     case 404:
       return `There is no ${href}: is that mcp-portage, and does it show its status?`;
     case 503:

@@ -148,7 +148,7 @@ test('leaves the terminal as it was when the bridge does not show its status any
     response.end(`retry: 1\nevent: status\ndata: ${status}\n\n`);
   });
   const terminal = new Terminal();
-  t.like(await terminal.run(await listenOn(t, server), 'screen'), { kind: 'failed' });
+  t.like(await terminal.run(await listenOn(t, server), 'screen'), { kind: 'failed', code: 'ERR_UPSTREAM_AUTH' });
   t.true(terminal.written.includes('Nobody is connected.'));
   assertRestored(t, terminal);
 });
@@ -198,14 +198,26 @@ test('says that the connection is lost, and comes back by itself', async (t) => 
   await waitFor(() => serverClock.pendingTimers === 0);
 });
 
-test('shows its token to those who ask for one, and says so where it is not accepted', async (t) => {
+test('sends its token, and says what to write where one is needed', async (t) => {
   const { server } = await start(t, 'opens-only-this');
   t.is((await new Terminal().run(server.url, 'text', 'opens-only-this')).kind, 'ended');
-  for (const token of [undefined, 'a guess']) {
-    t.deepEqual(await new Terminal().run(server.url, 'screen', token), {
+  for (const [token, message] of [
+    [
+      undefined,
+      `${server.url} shows its status only with its status token (HTTP 401): add --status-token env:NAME or --status-token file:PATH, with the token that it was started with.`,
+    ],
+    [
+      'a guess',
+      `${server.url} does not accept the token of --status-token (HTTP 401): give the one that it was started with, as env:NAME or file:PATH.`,
+    ],
+  ] as const) {
+    const terminal = new Terminal();
+    t.deepEqual(await terminal.run(server.url, 'screen', token), {
       kind: 'failed',
-      message: `${server.url} shows its status only to those who have a token for it; HTTP 401.`,
+      code: 'ERR_UPSTREAM_AUTH',
+      message,
     });
+    t.is(terminal.written, '', 'the terminal was not touched');
   }
 });
 
@@ -226,6 +238,7 @@ test('says what is wrong when there is no status', async (t) => {
   const missing = await listen(t, 'text/plain', 'no', 404);
   t.deepEqual(await new Terminal().run(missing, 'text'), {
     kind: 'failed',
+    code: 'ERR_UPSTREAM_CONNECT',
     message: `There is no ${missing}/status/events: is that mcp-portage, and does it show its status?`,
   });
   const full = await listen(t, 'text/plain', 'no', 503);
@@ -234,6 +247,7 @@ test('says what is wrong when there is no status', async (t) => {
   });
   t.deepEqual(await new Terminal().run('http://127.0.0.1:1/', 'text'), {
     kind: 'failed',
+    code: 'ERR_UPSTREAM_CONNECT',
     message: 'Cannot reach http://127.0.0.1:1: is mcp-portage running there?',
   });
 });
@@ -249,6 +263,7 @@ test('ends where something else is sent, whatever it is', async (t) => {
     const url = await listen(t, 'text/event-stream', `event: status\ndata: ${data}\n\n`);
     t.deepEqual(await new Terminal().run(url, 'screen'), {
       kind: 'failed',
+      code: 'ERR_UPSTREAM_CONNECT',
       message: `What ${url}/status/events sends is no status of mcp-portage.`,
     });
   }
@@ -258,6 +273,7 @@ test('reads no event that is larger than any status', async (t) => {
   const server = await startEndlessAnswers(t, 'text/event-stream', 'event: status\ndata: ');
   t.deepEqual(await new Terminal().run(server.url, 'text'), {
     kind: 'failed',
+    code: 'ERR_UPSTREAM_CONNECT',
     message: `What ${server.url}/status/events sends is no status of mcp-portage.`,
   });
   t.true(server.sentBytes < 64 * 1024 * 1024);
@@ -286,6 +302,7 @@ test('waits for no status without end', async (t) => {
   terminal.clock.advance(10_000);
   t.deepEqual(await ending, {
     kind: 'failed',
+    code: 'ERR_UPSTREAM_CONNECT',
     message: `${url}/status/events has sent no status for 10 s: is that mcp-portage?`,
   });
   t.is(terminal.clock.pendingTimers, 0);
