@@ -26,7 +26,7 @@ export function serverColumns(nowMs: number, sort: Sort): readonly Column<Server
     {
       title: 'SERVER',
       align: 'left',
-      maxWidth: 24,
+      maxWidth: 32,
       minWidth: READABLE_NAME,
       cell: ({ name }) => segment(name, 'strong'),
     },

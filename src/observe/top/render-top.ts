@@ -22,7 +22,7 @@ export interface ScreenView extends TopView {
   readonly keyboard: 'present' | 'none';
 }
 
-/** Lines that recent calls get at least, even with many servers and clients. */
+/** Lines that recent calls get at least, if there are as many, even with many servers and clients. */
 const MIN_RECENT = 5;
 const EMPTY: Line = [];
 const MARK = '> ';
@@ -80,8 +80,8 @@ function renderTables(status: StatusDocument, state: ViewState, view: ScreenView
   const head = [...headLines(status, view), EMPTY];
   const clients = tableOf(listed.clients, clientColumns(nowMs), columns, noneOf('client', state));
   const recent = tableOf(listed.calls, CALL_COLUMNS, columns, noneOf('call', state));
-  // Servers and clients share the lines that the head and MIN_RECENT leave, with an empty line after each.
-  const free = Math.max(0, rows - head.length - MIN_RECENT - 2 * 2);
+  // Servers and clients share the lines that the head and the latest calls leave, with an empty line after each.
+  const free = Math.max(0, rows - head.length - Math.min(MIN_RECENT, recent.length) - 2);
   const most = Math.max(MIN_SERVER_LINES, Math.ceil(free / 2), free - clients.length);
   const shownServers = serverLines(listed.servers, { state, view, selected, most });
   const shownClients = clip(clients, Math.max(2, free - shownServers.length));

@@ -209,8 +209,15 @@ test('the list of servers follows the selection', (t) => {
   t.true(shown().some((line) => line.startsWith('> server 0 ')));
   t.true(shown().some((line) => /^… and \d\d more$/.test(line)));
   t.true(shown('server 20').some((line) => line.startsWith('> server 20 ')));
-  t.true(shown('server 20').some((line) => /^… \d\d above and 19 below$/.test(line)));
+  t.true(shown('server 20').some((line) => /^… \d+ above and 19 below$/.test(line)));
   t.true(shown('server 39').some((line) => line.startsWith('> server 39 ')));
+});
+
+test('no server is left out while lines are empty', (t) => {
+  const status = statusOf(Array.from({ length: 10 }, (_, index) => ({ name: `server ${index}` })));
+  const { lines } = screenOf(status, { columns: 80, rows: 21 });
+  t.true(lines.some((line) => line.includes('server 9')));
+  t.is(lines.at(-2), 'No calls yet.');
 });
 
 test('the details show everything about a server, and can be scrolled', (t) => {
