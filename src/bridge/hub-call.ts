@@ -129,7 +129,7 @@ export class HubCall {
     const sinceMs = clock.now();
     this.#state = { kind: 'connected', sinceMs };
     this.#told = undefined;
-    log.info(`connected to ${this.#name}; whoever is there is served`);
+    log.info(`connected to ${this.#name}; serving its clients`);
     void endpoint.serve(open, this.#client).then((end) => this.#ended(end, clock.now() - sinceMs));
   }
 

@@ -87,8 +87,7 @@ export class SunsetLog implements Observer {
     const known = this.#seen.get(key);
     if (known !== undefined) return known;
     if (this.#seen.size >= MAX_CLIENTS) {
-      if (!this.#isFullToday)
-        this.#log.warn('more clients use HTTP+SSE than can be told apart; further ones are not named today');
+      if (!this.#isFullToday) this.#log.warn('too many clients use HTTP+SSE to name them all; no more are named today');
       this.#isFullToday = true;
       return undefined;
     }

@@ -144,7 +144,7 @@ export class Termination {
     if (step === undefined) {
       // The group has ended, but a blocked event loop has not delivered the exit yet.
       if (!group.hasMembers()) return;
-      log.warn('still there after SIGKILL; left to the system');
+      log.warn('the process is still there after SIGKILL; leaving it to the system');
       return this.#finish();
     }
     if (this.#state.kind === 'ending') this.#state = { kind: 'ending', nextSteps: rest };

@@ -180,7 +180,7 @@ export class ModernCall extends Call implements CallListener, CallOwner, CallOri
     if (!this.isOpen) return;
     const timedOut = this.#host.calls.timeOut(this, this, nowMs, times);
     if (timedOut === undefined) return;
-    this.log.warn({ code: timedOut.error.code }, timedOut.error.message);
+    this.log.info({ code: timedOut.error.code }, timedOut.error.message);
     this.servedBy.withdraw(this, timedOut.error);
     this.#answer(timedOut.answer);
   }

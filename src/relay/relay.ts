@@ -425,7 +425,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
       if (call.state.kind !== 'open') continue;
       const timedOut = this.#calls.timeOut(this, call, nowMs, this.#options);
       if (timedOut === undefined) continue;
-      this.#log.warn({ code: timedOut.error.code }, timedOut.error.message);
+      this.#log.info({ code: timedOut.error.code }, timedOut.error.message);
       if (call.method !== INITIALIZE) this.#toServer(withdrawal(call, 'timed out'), call);
       this.#toClient(timedOut.answer, call);
       if (call.method === INITIALIZE) this.#handshakeFailed(timedOut.error);

@@ -169,7 +169,7 @@ export class ReplicatedServer implements Placement {
       await this.#records.handedOver(id);
       throw thrown;
     }
-    this.#server.deps.log.info({ session: id.slice(0, 6) }, 'went on with a session whose replica is gone');
+    this.#server.deps.log.info({ session: id.slice(0, 6) }, 'continuing a session whose replica is gone');
     return { kind: 'here' };
   }
 

@@ -177,7 +177,7 @@ export class LinkRequests {
     const older = answer.kind === 'error' ? findOlderOffer(initialize, readField(answer, 'data')) : undefined;
     if (older === undefined) return false;
     const { log, send } = this.#options;
-    log.info(`the server refused MCP ${older.refused} and is offered ${older.revision}, which it lists`);
+    log.info(`the server refused MCP ${older.refused} and is now offered ${older.revision}, which it lists`);
     this.#isRepeating = true;
     send(older.frame, known);
     this.#isRepeating = false;

@@ -136,7 +136,7 @@ export class ServerLines implements LineSink {
       const header = LENGTH_HEADER.exec(bytes.toString('latin1', Math.max(0, bytes.length - HEADER_BYTES)));
       if (header !== null) this.#announcedBytes = Number(header[1]);
     }
-    if (this.#noise.length === 0) log.warn(`${noiseWarning}; it is skipped (--log-level debug shows it)`);
+    if (this.#noise.length === 0) log.warn(`${noiseWarning}; skipping it (--log-level debug shows it)`);
     const isKept = this.#noise.length < MAX_NOISE_LINES;
     if (!isKept && !log.isLevelEnabled('debug')) return;
     const text = toPrintable(bytes.toString('utf8', 0, 4 * MAX_SHOWN_LENGTH), MAX_SHOWN_LENGTH);
@@ -308,7 +308,8 @@ export class AnswerLimit {
     this.#count += 1;
     this.#bytes += bytes.length;
     if (this.#count <= MAX_UNTAKEN && this.#bytes <= MAX_UNTAKEN_BYTES) return false;
-    if (!this.#hasWarned) this.#log.warn('the server asks and takes no answers; from now on they are dropped');
+    if (!this.#hasWarned)
+      this.#log.warn('the server asks questions but does not read the answers; dropping them from now on');
     this.#hasWarned = true;
     return true;
   }

@@ -118,7 +118,7 @@ for (const name of CARRIER_NAMES) {
       await recovered({
         log: [
           'warn ERR_UPSTREAM_EXITED',
-          'warn prints to stdout something that is not MCP; it is skipped (--log-level debug shows it)',
+          'warn prints to stdout something that is not MCP; skipping it (--log-level debug shows it)',
         ],
       });
     },

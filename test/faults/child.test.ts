@@ -17,7 +17,7 @@ const HUNG = { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_HUNG' } } }
 /** Once, whoever shares the process. */
 const LOG_OF_AN_EXIT = ['warn ERR_UPSTREAM_EXITED'];
 /** Once for each process, however much it is. */
-const LOG_OF_NOISE = ['warn prints to stdout something that is not MCP; it is skipped (--log-level debug shows it)'];
+const LOG_OF_NOISE = ['warn prints to stdout something that is not MCP; skipping it (--log-level debug shows it)'];
 
 const ERAS: readonly Era[] = ['legacy', 'modern'];
 

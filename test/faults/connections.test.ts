@@ -22,7 +22,7 @@ const MIB = 1024 * 1024;
 const BOUND_MIB = 150;
 
 /** Once for each connection, however much it is. */
-const NOISE_OF_LINES = 'warn the server sends something that is not MCP; it is skipped (--log-level debug shows it)';
+const NOISE_OF_LINES = 'warn the server sends something that is not MCP; skipping it (--log-level debug shows it)';
 
 const errorOf = (reason: string) => ({ code: -32603, data: { bridge: { reason } } });
 
@@ -113,7 +113,7 @@ for (const name of CONNECTION_NAMES) {
       const url = network.through(server.url).href;
       const noise =
         name === 'webSocket'
-          ? `warn The server at ${url} sent something that is no message; it is skipped`
+          ? `warn The server at ${url} sent something that is not a message; skipping it`
           : NOISE_OF_LINES;
       const unmatched = `warn Server "${url}" sent an answer that matches no open call and is dropped; its id is a string`;
       await recovered({ log: [unmatched, noise, noise] });

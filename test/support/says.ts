@@ -13,10 +13,14 @@ export function says(
   t.deepEqual(seriousOf(logs), [...expected].sort(), 'what the log says');
 }
 
-/** Without the lines about lost lines: how many these tests read in time is their own affair. */
+/**
+ * Without the lines about lost lines, and about how many requests were refused in a minute: how many these tests read in
+ * time, and refuse, is their own affair.
+ */
 function seriousOf(logs: readonly LogLine[]): readonly string[] {
   const serious = logs.filter(
-    ({ level, dropped }) => /^(warn|error|fatal)$/.test(String(level)) && dropped === undefined,
+    ({ level, dropped, refused }) =>
+      /^(warn|error|fatal)$/.test(String(level)) && dropped === undefined && refused === undefined,
   );
   return serious.map(({ level, code, msg }) => `${level} ${code ?? msg}`).sort();
 }

@@ -148,7 +148,7 @@ export class ByteStreamEndpoint {
     this.#heardBytes = bytesRead;
     const written = { bytes: bytesWritten, queuedBytes: writableLength, socket: this.#socket };
     if (this.#reading.hasStopped(written, nowMs)) {
-      this.#deps.log.info('a client on a byte stream has read nothing for too long; its connection was closed');
+      this.#deps.log.info('a client on a byte stream stopped reading; its connection was closed');
       this.#socket.destroy();
     } else if (!this.#endpoint.hasSpoken && nowMs - this.#acceptedAtMs >= FIRST_MESSAGE_MS) {
       this.refuse(TOO_SILENT);

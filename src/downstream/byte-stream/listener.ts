@@ -103,7 +103,7 @@ export class StreamListener {
     const nowMs = clock.now();
     if (nowMs - this.#refusalToldAtMs < REFUSAL_LOG_PAUSE_MS) return;
     this.#refusalToldAtMs = nowMs;
-    log.warn({ maxConnections: MAX_CONNECTIONS }, 'byte streams are refused: as many as there may be are open');
+    log.warn({ maxConnections: MAX_CONNECTIONS }, 'the limit of byte streams is reached; refusing new ones');
   }
 
   /**

@@ -24,7 +24,7 @@ export class Complaints {
   close(): void {
     for (const [code, further] of this.#further) {
       if (further > 0)
-        this.#log.warn({ code, further }, `${further} more messages of a client were refused for ${code}`);
+        this.#log.warn({ code, further }, `${further} more messages of a client were refused with ${code}`);
     }
     this.#further.clear();
   }

@@ -284,7 +284,7 @@ export class DuplexEndpoint implements ConnectionListener {
     }
     this.#largestSentBytes = Math.max(this.#largestSentBytes, message.length);
     if (this.#connection.waitingBytes > this.#options.maxWaitingBytes + this.#largestSentBytes) {
-      this.#options.deps.log.info('a client takes too little of what it is sent; its connection was closed');
+      this.#options.deps.log.info('a client read too slowly; its connection was closed');
       this.#connection.cut();
     }
     return false;

@@ -180,7 +180,7 @@ export class ChangeListener implements ListenOwner {
    */
   #settle(asked: ListenFilter, brings: ListenFilter): void {
     if (!isSameFilter(asked, brings)) {
-      this.#options.log.info('the server reports changes of less than it was asked for');
+      this.#options.log.info('the server will report fewer changes than were asked for');
     }
     this.#lists = commonFlags(this.#lists, brings);
     const granted = new Set(brings.resourceSubscriptions);
@@ -244,7 +244,7 @@ export class ChangeListener implements ListenOwner {
     const { log } = this.#options;
     if (error === undefined) return log.info('The server ended a subscription; another one is opened in a while.');
     const reason = asFields(asFields(error.data)?.bridge)?.reason;
-    const message = `The client is told of no changes at the moment, and a subscription is tried again: ${error.message}`;
+    const message = `The client is not told of changes for now; trying again to subscribe: ${error.message}`;
     log.warn({ code: reason ?? error.code }, message);
   }
 
@@ -266,7 +266,7 @@ export class ChangeListener implements ListenOwner {
 
   /** Called when the server turns out to have no subscriptions. */
   #giveUp(): void {
-    this.#options.log.warn('the server does not know subscriptions/listen; the client is told of no changes');
+    this.#options.log.warn('the server has no subscriptions/listen; the client will not be told of changes');
     this.close();
     this.#phase = 'unavailable';
     for (const uri of this.#uris) this.#pending.refuse(uri, UNAVAILABLE);

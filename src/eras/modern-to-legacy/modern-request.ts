@@ -177,7 +177,7 @@ export class ModernRequest implements CallHandler, Follower {
     if (services.outcomes?.isHeld === false) throw MAYBE_ELSEWHERE;
     const waiting = decodeWaitingCall(text);
     if (waiting === undefined) return undefined;
-    services.deps.log.info('went on with a call that had waited for its client at another replica');
+    services.deps.log.info('continuing a call that waited for its client at another replica');
     return new ContinuedCall({ services, wanted: this.#client.wanted, request, id, waiting }).start();
   }
 

@@ -50,7 +50,10 @@ function createDigest(source: TokenSource, log: Logger): () => Buffer | undefine
   return () => {
     const digest = tryToRead(file);
     if (isUsable && digest === undefined) {
-      log.warn({ file: source.file }, `nobody comes in by the token of ${source.principal}: its file has none`);
+      log.warn(
+        { file: source.file },
+        `the file with the token of ${source.principal} has no token, so it lets nobody in`,
+      );
     }
     isUsable = digest !== undefined;
     return digest;

@@ -184,7 +184,7 @@ class LockWait {
       this.#hasSaidSo = true;
       const pid = held?.owner?.pid;
       const who = pid === undefined ? 'another process' : `another process (${pid})`;
-      log.warn(`${who} is logging in at ${server}; this one waits, and opens no browser meanwhile`);
+      log.warn(`${who} is logging in at ${server}; waiting for it instead of opening a browser`);
     }
     await sleep(clock, LOOK_MS, signal);
   }

@@ -65,7 +65,7 @@ export function startTraces({ protocol, version, log, clock }: TracesOptions): T
   });
   complaints.started();
   const spans = new CallSpans(provider.getTracer(NAME, version), (error) =>
-    log.error({ err: error }, 'no trace of a call'),
+    log.error({ err: error }, 'a trace could not be written'),
   );
   return {
     tracer: spans,

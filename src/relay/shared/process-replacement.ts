@@ -86,6 +86,6 @@ export class RestartPause {
  * not start, perhaps nobody else is told.
  */
 export function logEnd(log: Logger, reason: BridgeError, wasServing: boolean): void {
-  if (wasServing) log.info({ code: reason.code }, 'the shared server is gone; the next one starts when it is wanted');
+  if (wasServing) log.info({ code: reason.code }, 'the shared server has ended; it starts again when it is needed');
   else logFailure(log, reason, 'the shared server did not start');
 }

@@ -332,7 +332,7 @@ class Detector {
       if (verdict.kind === 'busy') {
         busyTimes += 1;
         // Logged, because the client gets no message during the pause.
-        log.info({ status: answer.head?.status }, `the server is busy; it is asked again in ${pauseMs} ms`);
+        log.info({ status: answer.head?.status }, `the server is busy; asking again in ${pauseMs} ms`);
       } else {
         hasFailed = true;
       }

@@ -8,7 +8,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { createLifeQuestion } from '../../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { CANCELLED, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
+import { CANCELLED, DISCOVER, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import { Call, type Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -251,7 +251,10 @@ class HangQuestion implements LifeCheck {
 
   #ask(silentMs: number): void {
     const { name, era, clientInfo, deps } = this.#options;
-    deps.log.info(`server "${name}" has said nothing for ${seconds(silentMs)}; it is asked whether it lives`);
+    const question = era === 'legacy' ? PING : DISCOVER;
+    deps.log.info(
+      `server "${name}" has said nothing for ${seconds(silentMs)}; sending ${question} to see if it is alive`,
+    );
     this.#questions += 1;
     this.#awaitLife(deps.clock.now());
     this.#connection.ask(createLifeQuestion({ era, id: `${QUESTION_ID_PREFIX}${this.#questions}`, clientInfo }));
@@ -274,7 +277,7 @@ class HangQuestion implements LifeCheck {
     const silentMs = deps.clock.now() - Math.max(lastHeardMs, this.#waitingSinceMs);
     const message =
       `Server "${name}" hangs: for ${seconds(silentMs)} it has said nothing while calls waited, ` +
-      'nor when it was asked whether it lives; it was ended. ' +
+      'nor when it was asked whether it is alive; it was ended. ' +
       'Raise --request-timeout if it works that long without a word; --hang-timeout 0 lets it be.';
     const reason = new BridgeError('ERR_UPSTREAM_HUNG', message);
     deps.log.warn({ code: reason.code }, message);

@@ -182,7 +182,7 @@ export class PreparedConnections implements Connector, SessionDialer {
         this.#prepared.push(new PreparedConnection(this.#connector.connect(), lost));
       } catch (thrown) {
         const error = toBridgeError(thrown);
-        logFailure(this.#deps.log, error, 'a spare server could not be started');
+        logFailure(this.#deps.log, error, 'a server process could not be prepared');
         return this.#scheduleRefill(error.retryAfterMs ?? REFILL_RETRY_MS);
       }
     }
@@ -194,7 +194,7 @@ export class PreparedConnections implements Connector, SessionDialer {
     // A server that refuses the handshake, or ends before the client comes, might be started for it again and again.
     if (isAsked(lost)) this.#forgetHandshake();
     if (this.#take((prepared) => prepared === lost) === undefined) return;
-    if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');
+    if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a prepared server process has ended');
     this.#scheduleRefill(REFILL_RETRY_MS);
   }
 

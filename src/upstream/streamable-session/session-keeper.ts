@@ -91,7 +91,7 @@ export class SessionKeeper implements RestoredConnection {
   named(sessionId: unknown): void {
     this.#offeredId = isSessionId(sessionId) ? sessionId : undefined;
     if (sessionId !== undefined && this.#offeredId === undefined) {
-      this.log.warn('the server gave a session id that cannot be sent back; it is ignored');
+      this.log.warn('ignoring the session id of the server: it cannot be sent back');
     }
   }
 

@@ -108,7 +108,7 @@ export class ToolHeaders {
       if (!('invalid' in annotations)) continue;
       if (known !== undefined && 'invalid' in known && known.invalid === annotations.invalid) continue;
       const shown = { tool: toPrintable(name, 100), fault: toPrintable(annotations.invalid, 200) };
-      this.#log.warn(shown, 'a tool is hidden: its schema names headers in a way that is not allowed');
+      this.#log.warn(shown, 'hiding a tool: its schema names headers in a way that is not allowed');
     }
   }
 }

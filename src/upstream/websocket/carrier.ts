@@ -158,7 +158,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     if (takeMessages(bytes, this.#scanner, (frame) => this.#listener.received(frame))) return;
     const level = this.#hasWarned ? 'debug' : 'warn';
     this.#hasWarned = true;
-    this.#log[level](`${this.#name} sent something that is no message; it is skipped`);
+    this.#log[level](`${this.#name} sent something that is not a message; skipping it`);
   }
 
   drained(): void {

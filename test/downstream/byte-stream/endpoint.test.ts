@@ -157,7 +157,7 @@ test('a flood of connections leaves those that are open alone, and is told why i
   t.is(await late.ended, '');
   first?.write(initialize());
   t.like(await first?.nextMessage(), HANDSHAKE);
-  t.is(entries.filter(({ msg }) => msg.startsWith('byte streams are refused')).length, 1);
+  t.is(entries.filter(({ msg }) => msg.startsWith('the limit of byte streams is reached')).length, 1);
   const [, second] = clients;
   second?.end();
   await second?.gone;

@@ -103,7 +103,7 @@ for (const [title, start] of Object.entries({ WebSocket: overWebSocket, 'byte st
     t.is(wrong().length, 1);
     client.leave();
     await waitFor(() => wrong().length === 2, { message: 'the number' });
-    t.regex(String(wrong()[1]?.msg), /^999 more messages of a client were refused for ERR_WIRE_MESSAGE/);
+    t.regex(String(wrong()[1]?.msg), /^999 more messages of a client were refused with ERR_WIRE_MESSAGE/);
   });
 }
 

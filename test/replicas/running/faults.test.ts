@@ -23,7 +23,7 @@ const readinessOf = async ({ port }: Place): Promise<{ readonly status: number; 
 
 /** Which replica has gone on with sessions of others. */
 const tookOver = ({ bridge }: Place): boolean =>
-  bridge.logs.some(({ msg = '' }) => msg.startsWith('went on with a session'));
+  bridge.logs.some(({ msg = '' }) => msg.startsWith('continuing a session'));
 
 function clientsOf(bed: TestBed, count = 3): readonly SteadyClient[] {
   return Array.from(

@@ -116,7 +116,7 @@ test(`a request whose session moves while its body is on the way is to be sent a
   await session.post(owner.port, 'ping');
   owner.bridge.kill('SIGTERM');
   // The session is at the other one as soon as that serves it by itself.
-  const isMoved = (): boolean => JSON.stringify(entry.bridge.logs).includes('went on with a session');
+  const isMoved = (): boolean => JSON.stringify(entry.bridge.logs).includes('continuing a session');
   await waitFor(async () => (await session.post(entry.port, 'ping')) && isMoved(), { message: 'the session to move' });
   slow.end('"ping"}');
   const [response] = await responded;

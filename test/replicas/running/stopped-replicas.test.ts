@@ -85,5 +85,5 @@ test(`a replica that was stopped serves no session with a remote server that ano
   // All are answered by the replica that has the session now, also those that the other one leads there.
   const statuses = await goOn(session, scene);
   t.deepEqual(new Set(statuses), new Set([200]));
-  t.false(stopped.bridge.logs.some(({ msg = '' }) => msg.startsWith('went on with a session')));
+  t.false(stopped.bridge.logs.some(({ msg = '' }) => msg.startsWith('continuing a session')));
 });

@@ -73,8 +73,7 @@ const kill = async ({ bridge }: Place): Promise<void> => {
   await bridge.exited;
 };
 
-const wentOn = ({ bridge }: Place): boolean =>
-  bridge.logs.some(({ msg = '' }) => msg.startsWith('went on with a call'));
+const wentOn = ({ bridge }: Place): boolean => bridge.logs.some(({ msg = '' }) => msg.startsWith('continuing a call'));
 
 const reasonOf = ({ error }: Answer): string | undefined => error?.data?.bridge?.reason;
 

@@ -275,7 +275,7 @@ test('a busy server is asked four times, and the client told to come back if tha
   t.deepEqual(waitedMs, [BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS, 4 * BUSY_PAUSE_MS]);
   t.deepEqual(
     entries.filter(({ level }) => level >= INFO).map(({ msg }) => msg),
-    waitedMs.map((pauseMs) => `the server is busy; it is asked again in ${pauseMs} ms`),
+    waitedMs.map((pauseMs) => `the server is busy; asking again in ${pauseMs} ms`),
   );
   t.is(server.asked.length, 4);
 });

@@ -194,9 +194,9 @@ test('the log says why there is no spare, unless its link has said it', (t) => {
   t.deepEqual(
     entries.map(({ level, code, msg }) => [level, code, msg]),
     [
-      [30, 'ERR_UPSTREAM_EXITED', 'a spare server is gone'],
-      [40, 'ERR_SESSION_LIMIT', 'a spare server could not be started: too many processes'],
-      [30, 'ERR_UPSTREAM_SPAWN', 'a spare server could not be started'],
+      [30, 'ERR_UPSTREAM_EXITED', 'a prepared server process has ended'],
+      [40, 'ERR_SESSION_LIMIT', 'a server process could not be prepared: too many processes'],
+      [30, 'ERR_UPSTREAM_SPAWN', 'a server process could not be prepared'],
     ],
   );
 });

@@ -111,14 +111,14 @@ export class RedisConnection {
   #answered(): void {
     if (this.#status.state === 'connected') return;
     this.#status = { state: 'connected' };
-    this.#log.info('the store answers');
+    this.#log.info('the store is reachable again');
     for (const run of [...this.#onAvailable]) run();
   }
 
   #failed(reason: string): void {
     if (this.#status.state === 'unavailable') return;
     this.#status = { state: 'unavailable', reason };
-    this.#log.warn({ code: 'ERR_STORE_UNAVAILABLE' }, `the store does not answer (${reason}); it is tried again`);
+    this.#log.warn({ code: 'ERR_STORE_UNAVAILABLE' }, `the store does not answer (${reason}); trying again`);
   }
 
   close(): void {

@@ -34,7 +34,7 @@ test('the log says what is done about a loss, and why a server did not start unl
   t.deepEqual(
     entries.map(({ level, code, msg }) => [level, code, msg]),
     [
-      [30, EXITED.code, 'the shared server is gone; the next one starts when it is wanted'],
+      [30, EXITED.code, 'the shared server has ended; it starts again when it is needed'],
       [30, EXITED.code, 'the shared server did not start'],
       [40, 'ERR_UPSTREAM_PROTOCOL', 'the shared server did not start: fake-server refused initialize: "not now"'],
     ],
