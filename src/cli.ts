@@ -11,6 +11,7 @@ import { renderCompletion } from './cli/completion.ts';
 import type { HelpTopic } from './cli/help/topic.ts';
 import {
   announceUrls,
+  causeOf,
   listenForSignals,
   type ProcessEvents,
   type RunningBridge,
@@ -25,7 +26,7 @@ import type { ReloadParts } from './cli/reload.ts';
 import { allowsColor, allowsLiveLine, type LiveLine } from './cli/terminal.ts';
 import { V8Flags } from './cli/v8-flags.ts';
 import type { Config } from './config.ts';
-import { toBridgeError } from './errors.ts';
+import { type BridgeError, toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
 import { printableLines } from './printable.ts';
 import type { ProbeRequest, ProbeResult } from './probe/probe-servers.ts';
@@ -92,13 +93,30 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     }
   } catch (thrown) {
     const error = toBridgeError(thrown);
+    host.setExitCode(error.audiences.exit ?? 70);
+    if (asksForJson(argv, host.env)) return await logError(error, host);
     host.stderr.write(`mcp-portage: ${error.code}: ${error.message}\n`);
     if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error)
       host.stderr.write(`${printableLines(error.cause.stack ?? '')}\n`);
     // On a line of its own, since the message may end with a command to copy.
     if (host.stderr.isTTY === true) host.stderr.write(`(mcp-portage help ${error.code} says more)\n`);
-    host.setExitCode(error.audiences.exit ?? 70);
   }
+}
+
+/** Returns true if the log is asked for in JSON. The command line may have any mistake, so only this option is looked for. */
+function asksForJson(argv: readonly string[], env: CliHost['env']): boolean {
+  const end = argv.indexOf('--');
+  const head = end === -1 ? argv : argv.slice(0, end);
+  const written = head.flatMap((word, index) =>
+    word === '--log-format' ? [head[index + 1]] : word.startsWith('--log-format=') ? [word.split('=')[1]] : [],
+  );
+  return (written.at(-1) ?? env.MCP_PORTAGE_LOG_FORMAT) === 'json';
+}
+
+/** Writes an error that ends the program like those of a running bridge. */
+async function logError(error: BridgeError, { createLog }: CliHost): Promise<void> {
+  const log = await createLog({ level: 'error', format: 'json', colors: false });
+  log.fatal({ code: error.code, ...causeOf(error) }, error.message);
 }
 
 /** The width of output that is not a terminal. */

@@ -7,6 +7,7 @@ import type { LogConfig } from './config.ts';
 import { PatientLines } from './io/patient-lines.ts';
 import { createLineRenderer } from './log-lines.ts';
 import { printableLine, printableLines, toPrintable } from './printable.ts';
+import { VERSION } from './version.ts';
 
 export interface LogOptions extends LogConfig {
   /** Enables colors in the pretty format. */
@@ -42,8 +43,20 @@ export async function createLog(options: LogOptions): Promise<Logger> {
   };
   const opened = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
   const destination = announceLines(opened, options.beforeLine);
-  const log = pino(settings, options.format === 'json' ? destination : prettify(destination, options));
+  const log = pino(settings, options.format === 'json' ? withVersion(destination) : prettify(destination, options));
   return log;
+}
+
+/** Adds the version of the program to the first line, which a log that is sent in with a question then has. */
+function withVersion(destination: DestinationStream): DestinationStream {
+  let isFirst = true;
+  return {
+    write: (line) => {
+      if (!isFirst) return destination.write(line);
+      isFirst = false;
+      destination.write(`${line.slice(0, -'}\n'.length)},"version":${JSON.stringify(VERSION)}}\n`);
+    },
+  };
 }
 
 /** Longer text from a peer is cut. */

@@ -13,7 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
   'snippet.ts': ['process/shown-arguments.ts'],
   'log-lines.ts': ['printable.ts', 'process/command-name.ts'],
-  'log.ts': ['config.ts', 'io', 'log-lines.ts', 'printable.ts'],
+  'log.ts': ['config.ts', 'io', 'log-lines.ts', 'printable.ts', 'version.ts'],
   collections: [],
   wire: ['errors.ts'],
   mcp: ['wire', 'errors.ts'],

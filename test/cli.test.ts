@@ -91,6 +91,27 @@ test('on a terminal, an error names the help on it, below what may be copied fro
   t.true(seen.endsWith('\n  mcp-portage -- npx server\n(mcp-portage help ERR_CONFIG_OPTION says more)\n'), seen);
 });
 
+test('where the log is asked for in JSON, a mistake at the start is a line of it', async (t) => {
+  for (const [argv, env] of [
+    [['--log-format', 'json', '--prot', '1', '--', 'x'], {}],
+    [['--prot', '1', '--log-format=json', '--', 'x'], {}],
+    [['--prot', '1', '--', 'x'], { MCP_PORTAGE_LOG_FORMAT: 'json' }],
+    [['--log-format', 'json', '--cwd', '/does/not/exist', '--', 'x'], {}],
+  ] as const) {
+    const { stderr, logged, logOptions, exitCode } = await run(argv, { env });
+    t.is(stderr, '');
+    t.is(logged.length, 1);
+    t.is(logOptions?.format, 'json');
+    t.is(exitCode, 2);
+  }
+  for (const argv of [
+    ['--prot', '1', '--', 'x', '--log-format', 'json'],
+    ['--log-format', 'pretty', '--prot', '1', '--', 'x'],
+  ]) {
+    t.regex((await run(argv)).stderr, /^mcp-portage: ERR_CONFIG_OPTION: Unknown option --prot/);
+  }
+});
+
 test('the help on an error is its section of the reference', async (t) => {
   const { stdout, exitCode } = await run(['help', 'ERR_SESSION_UNKNOWN']);
   t.regex(stdout, /^ERR_SESSION_UNKNOWN\n\nSeen as: JSON-RPC -32001 · HTTP 404\n\nThe session does not exist, or /);

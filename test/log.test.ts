@@ -1,5 +1,6 @@
 import test from 'ava';
 import { createLog, type LogOptions, redactCredentials } from '../src/log.ts';
+import { VERSION } from '../src/version.ts';
 
 async function collect(options: Partial<LogOptions> = {}) {
   const lines: string[] = [];
@@ -14,6 +15,16 @@ test('json lines carry level by name, time as text and the fields', async (t) =>
   const line = JSON.parse(lines[0] ?? '');
   t.like(line, { level: 'info', session: 'abc', msg: 'session opened', pid: process.pid });
   t.true(Math.abs(Date.parse(line.time) - Date.now()) < 60_000);
+  t.true(lines[0]?.endsWith('}\n'));
+});
+
+test('the first json line has the version of the program, and no other', async (t) => {
+  const { log, lines } = await collect();
+  log.debug('not written');
+  log.warn({ ms: 3 }, 'slow');
+  log.info('usual');
+  t.like(JSON.parse(lines[0] ?? ''), { ms: 3, msg: 'slow', version: VERSION });
+  t.false('version' in JSON.parse(lines[1] ?? ''));
   t.true(lines[0]?.endsWith('}\n'));
 });
 

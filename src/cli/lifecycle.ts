@@ -219,6 +219,6 @@ export function announceUrls({ urls }: Pick<RunningBridge, 'urls'>, log: Logger)
 }
 
 /** Logs a stack for our own bugs only; the messages of other errors are sufficient. */
-function causeOf(error: BridgeError): { readonly err?: unknown } {
+export function causeOf(error: BridgeError): { readonly err?: unknown } {
   return error.code === 'ERR_INTERNAL' ? { err: error.cause ?? error } : {};
 }
