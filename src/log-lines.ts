@@ -41,8 +41,9 @@ export function createLineRenderer({ colors, fields: shown }: LineOptions): (jso
     if (line.stream === 'stderr') return `${time} ${paint.cyan(`${who} │`)} ${message}\n`;
     const level = textOf(line.level);
     const mark = level === 'info' ? '' : `${(levels[level] ?? String)(level)} `;
-    const rest = shown === 'shown' ? paint.dim(fieldsOf(line)) : '';
-    return `${time} ${mark}${sentence(line, message, who)}${rest}\n${stackOf(line)}`;
+    const text = sentence(line, message, who);
+    const rest = shown === 'shown' ? paint.dim(fieldsOf(line, text)) : '';
+    return `${time} ${mark}${text}${rest}\n${stackOf(line)}`;
   };
 }
 
@@ -57,8 +58,11 @@ function sentence({ level, code, reason }: Fields, message: string, who: string)
   return message.includes(code) ? explained : `${explained} (${code})`;
 }
 
-function fieldsOf(line: Fields): string {
-  const fields = Object.entries(line).filter(([name]) => !NO_FIELDS.has(name));
+/** The reason is left out if the text before the fields contains it. */
+function fieldsOf(line: Fields, before: string): string {
+  const fields = Object.entries(line).filter(
+    ([name, value]) => !NO_FIELDS.has(name) && !(name === 'reason' && before.includes(String(value))),
+  );
   return fields.length === 0 ? '' : ` ${JSON.stringify(Object.fromEntries(fields))}`;
 }
 
