@@ -132,7 +132,7 @@ async function showHelp(topic: HelpTopic, { stdout, env }: CliHost): Promise<voi
 
 /** Logged by `connect` on a terminal: its user probably tries it by hand and waits for output. */
 const FOR_CLIENTS =
-  'connect waits for an MCP client on its stdin; clients start this command themselves. To try the server by hand, run mcp-portage probe with it instead, and with --login on-demand to log in';
+  'connect waits for an MCP client on its stdin; clients start this command themselves. To try the server by hand, run mcp-portage probe instead, with --login on-demand to log in';
 
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;

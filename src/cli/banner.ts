@@ -30,7 +30,7 @@ export function renderBanner({ urls, servers, statusUrl }: Announced, { access, 
   const status = statusUrl === undefined ? [] : [{ label: 'Status', url: statusUrl }];
   const addresses = [...urls.slice(0, MAX_SHOWN), ...status];
   const width = Math.max(0, ...addresses.map(({ label }) => label.length));
-  const more = urls.length > MAX_SHOWN ? [`  and ${urls.length - MAX_SHOWN} more addresses, which GET / lists`] : [];
+  const more = urls.length > MAX_SHOWN ? [`  and ${urls.length - MAX_SHOWN} more addresses; GET / lists them`] : [];
   const isEverywhere = addresses.some(({ url }) => EVERY_ADDRESS.test(url));
   return [
     `mcp-portage ${VERSION} serves ${shownNames}`,

@@ -155,12 +155,12 @@ class Lifecycle {
     if (this.#state === 'ended') return;
     if (this.#state === 'stopping' || this.#state === 'abandoned') {
       if (!hurries(signal)) return;
-      this.#log.warn(`${signal} again: exiting at once`);
+      this.#log.warn(`${signal} again: exiting now`);
       return this.#end(exitCodeAfter(signal));
     }
     if (signal === 'SIGHUP' && this.#hangUp() === 'handled') return;
     this.#signal = signal;
-    this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
+    this.#log.info(`${signal}: shutting down; waiting for open calls (signal again to exit now)`);
     this.#whenLate(() => this.#late());
     if (this.#bridge === undefined) this.#state = 'abandoned';
     else this.#stop(this.#bridge);
@@ -176,7 +176,7 @@ class Lifecycle {
 
   #late(): void {
     if (this.#state === 'ended') return;
-    this.#log.fatal('the bridge has not ended in time after the signal: exiting, whatever it waits for');
+    this.#log.fatal('the shutdown took too long; exiting now');
     this.#end(EXIT_SOFTWARE);
   }
 
@@ -193,7 +193,7 @@ class Lifecycle {
 
   #crash(thrown: unknown, how: string): void {
     if (this.#state === 'ended') return;
-    this.#log.fatal({ code: 'ERR_INTERNAL', err: thrown }, `${how}: this is a bug in mcp-portage, please report it`);
+    this.#log.fatal({ code: 'ERR_INTERNAL', err: thrown }, `${how}: this is a bug in mcp-portage; please report it`);
     this.#end(EXIT_SOFTWARE);
   }
 
@@ -211,7 +211,7 @@ const MAX_ANNOUNCED = 25;
 export function announceUrls({ urls }: Pick<RunningBridge, 'urls'>, log: Logger): void {
   if (urls.length > MAX_ANNOUNCED) {
     const [first, ...others] = urls;
-    log.info({ endpoint: first }, `${first?.url}, and ${others.length} more addresses, which GET / lists`);
+    log.info({ endpoint: first }, `${first?.url}, and ${others.length} more addresses; GET / lists them`);
     return;
   }
   const width = Math.max(0, ...urls.map(({ label }) => label.length));

@@ -87,14 +87,15 @@ export class Reload {
       loaded = await load();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      log.error({ code: error.code }, `${file} was read again and changes nothing, for it is wrong: ${error.message}`);
+      log.error(
+        { code: error.code },
+        `${file} has mistakes, so the previous configuration stays in use: ${error.message}`,
+      );
       return;
     }
     for (const warning of loaded.warnings) log.warn(warning);
     if (fingerprint(apartFromServers(loaded.config)) !== fingerprint(apartFromServers(this.#current.config))) {
-      log.warn(
-        `${file} says something new of the listener, the process or the log: that takes effect at the next start.`,
-      );
+      log.warn(`${file} changes options of the listener, the process or the log, which take effect at the next start.`);
     }
     loaded = withWrongServersAsTheyWere(loaded, this.#current);
     this.#current = loaded;
@@ -107,7 +108,7 @@ export class Reload {
       ...describe('removed', removed),
       `${unchanged} unchanged`,
     ];
-    log.info(`${file} was read again: ${parts.join(', ')}`);
+    log.info(`${file} was reloaded: ${parts.join(', ')}`);
     for (const { label, url } of bridge.urls)
       if (added.includes(label)) log.info({ endpoint: { label, url } }, `${label}  ${url}`);
   }

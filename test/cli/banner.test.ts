@@ -69,7 +69,7 @@ test('a long list is cut', (t) => {
   );
   t.true(lines.length < 40);
   t.is(lines[0], `mcp-portage ${VERSION} serves 40 servers`);
-  t.true(lines.includes('  and 15 more addresses, which GET / lists'));
+  t.true(lines.includes('  and 15 more addresses; GET / lists them'));
   t.true(lines.some((line) => /^ {2}Status +http:\/\/h\/status$/.test(line)));
 });
 

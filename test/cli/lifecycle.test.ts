@@ -65,6 +65,18 @@ test('logs one line for each endpoint once it listens', async (t) => {
   t.deepEqual(logged[0]?.endpoint, { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' });
 });
 
+test('a signal is told with what is waited for, and the second one as the end', async (t) => {
+  const { events, logged, exit, started } = play(t);
+  await started();
+  events.emit('SIGTERM');
+  events.emit('SIGINT');
+  await exit;
+  t.deepEqual(
+    logged.slice(2).map(({ msg }) => msg),
+    ['SIGTERM: shutting down; waiting for open calls (signal again to exit now)', 'SIGINT again: exiting now'],
+  );
+});
+
 test('a bridge that does not end in time after a signal is left, with its processes ended', async (t) => {
   const { events, asked, logged, exit, started, isLate } = play(t);
   await started();
@@ -72,7 +84,7 @@ test('a bridge that does not end in time after a signal is left, with its proces
   isLate();
   t.is(await exit, 70);
   t.deepEqual(asked, ['shutdown by SIGTERM', 'killNow']);
-  t.regex(String(logged.at(-1)?.msg), /not ended in time/);
+  t.regex(String(logged.at(-1)?.msg), /shutdown took too long/);
 });
 
 test('a bridge that never starts is left after a signal as well', async (t) => {

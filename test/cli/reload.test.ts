@@ -89,7 +89,7 @@ test('a file that has changed is read once, and the bridge is given what it says
   await until(world, () => world.updates.length > 0, 'the new list');
   await quietly(world);
   t.deepEqual(world.updates, [['one', 'three']]);
-  t.true(world.lines().some((line) => /mcp\.json was read again: 2 unchanged$/.test(line)));
+  t.true(world.lines().some((line) => /mcp\.json was reloaded: 2 unchanged$/.test(line)));
 });
 
 test('a file with variables counts as the file that names it', async (t) => {
@@ -109,7 +109,7 @@ test('a file that became wrong changes nothing and says where, and counts again 
   await until(world, () => world.lines().length > 0, 'the mistake');
   t.deepEqual(world.updates, []);
   const [line = ''] = world.lines();
-  t.regex(line, /changes nothing, for it is wrong: .*mcpServers\.one\.command: expected a string/);
+  t.regex(line, /so the previous configuration stays in use: .*mcpServers\.one\.command: expected a string/);
   t.false(line.includes('hunter2'));
   await rm(world.file);
   await until(world, () => world.lines().length === 2, 'that it is gone');
@@ -139,7 +139,7 @@ test('what it says of the listener is for the next start, and the log says so', 
   const world = await start(t);
   await world.folder.write('mcp.json', { ...FIRST, portage: { port: 9 } });
   await until(world, () => world.updates.length > 0, 'the new list');
-  t.true(world.lines().some((line) => /takes effect at the next start/.test(line)));
+  t.true(world.lines().some((line) => /take effect at the next start/.test(line)));
 });
 
 test('told to read it, it does so at once, and however often it is told meanwhile, once more', async (t) => {

@@ -20,7 +20,7 @@ test('a configuration file that becomes a pipe is told, and stops neither the br
   execFileSync('mkfifo', ['-m', '600', pipe]);
   renameSync(pipe, config);
   bridge.kill('SIGHUP');
-  await waitFor(() => bridge.logs.some(({ msg = '' }) => msg.includes('was read again and changes nothing')));
+  await waitFor(() => bridge.logs.some(({ msg = '' }) => msg.includes('so the previous configuration stays in use')));
   bridge.kill('SIGTERM');
   t.deepEqual(await bridge.exited, { code: 0, signal: null });
 });

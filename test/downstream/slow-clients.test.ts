@@ -120,7 +120,7 @@ test('connections beyond the most there may be are closed at once, and the log s
   for (const socket of open) socket.destroy();
   await servesAnother(harness);
   t.is(seriousLines(harness).length, 1);
-  t.regex(String(seriousLines(harness)), /connections are refused/);
+  t.regex(String(seriousLines(harness)), /connection limit \(\d+\) reached; refusing new ones/);
 });
 
 test('a peer that is gone without a word is found out by what is sent to keep its stream alive', async (t) => {

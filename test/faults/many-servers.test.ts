@@ -121,7 +121,7 @@ function callWithoutEnd(client: HostClient) {
 
 const said = (bridge: Bridge, pattern: RegExp) => bridge.logs.filter(({ msg = '' }) => pattern.test(msg)).length;
 const readAgain = (bridge: Bridge, times: number) =>
-  waitFor(() => said(bridge, /was read again/) >= times, {
+  waitFor(() => said(bridge, /was reloaded/) >= times, {
     message: () => `the file to be read ${times} times:\n${bridge.logs.map((line) => JSON.stringify(line)).join('\n')}`,
   });
 
@@ -154,7 +154,7 @@ test.serial(
     t.is(await statusOf(bridge, 'gone'), 404);
 
     await folder.write('claude.json', '{ "mcpServers": { "kept": ');
-    await waitFor(() => said(bridge, /changes nothing, for it is wrong: claude\.json:1:/) > 0);
+    await waitFor(() => said(bridge, /has mistakes, so the previous configuration stays in use: claude\.json:1:/) > 0);
     t.is(await ask(await openClient(t, baseOf(bridge, 'fresh')), 'A'), 'fresh');
 
     for (let round = 0; round < 3; round += 1) {

@@ -269,7 +269,7 @@ export class HttpServer {
       serve();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      this.#options.deps.log.error({ err: error.cause ?? error }, 'a request could not be served');
+      this.#options.deps.log.error({ err: error.cause ?? error }, 'failed to serve a request');
       if (response.headersSent) response.destroy();
       else respondError(response, error);
     }
@@ -324,7 +324,7 @@ export class HttpServer {
     const nowMs = this.#options.deps.clock.now();
     if (nowMs - this.#droppedAtMs < DROP_LOG_PAUSE_MS) return;
     this.#droppedAtMs = nowMs;
-    this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
+    this.#options.deps.log.warn({ maxConnections }, `connection limit (${maxConnections}) reached; refusing new ones`);
   }
 
   #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections | undefined): void {

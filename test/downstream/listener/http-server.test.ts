@@ -90,7 +90,7 @@ test('a fault in serving one request ends that one with 500, and nobody else’s
   t.is((await callHttp({ port: harness.port, path: '/fails' })).status, 500);
   await t.throwsAsync(callHttp({ port: harness.port, path: '/fails-late' }));
   t.is((await session.post(notification('notifications/x'))).status, 202);
-  t.is(seriousLines(harness).filter((line) => line.includes('could not be served')).length, 2);
+  t.is(seriousLines(harness).filter((line) => line.includes('failed to serve a request')).length, 2);
 });
 
 test('a refusal is kept by no cache for others, and its words are taken for no page', async (t) => {
