@@ -9,7 +9,7 @@ const text = documentAt('README.md');
 const blocks = blocksOf({ path: 'README.md', text });
 
 test('the README is read in a few minutes', (t) => {
-  t.true(text.split(/\s+/).length <= 1800);
+  t.true(text.split(/\s+/).length <= 1000);
 });
 
 test('the quick start of the README serves a server whose tools can be called', async (t) => {
