@@ -67,7 +67,7 @@ test('a file without a token lets nobody in, and the log says so once, without w
   await rm(file);
   t.is(table.find('two words'), undefined);
   t.is(lines.length, 1);
-  t.regex(lines[0] ?? '', /nobody comes in by the token of token:bob/);
+  t.regex(lines[0] ?? '', /the file with the token of token:bob has no token/);
   t.is(JSON.parse(lines[0] ?? '').file, file);
   t.false(lines.join('').includes('two words'));
   await writeFile(file, 'back');
