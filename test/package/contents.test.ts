@@ -22,6 +22,7 @@ const CONTENTS = [
   'dist/config-file.cjs',
   'dist/entry-schema.cjs',
   'dist/eras.cjs',
+  'dist/error-help.cjs',
   'dist/got.cjs',
   'dist/help.cjs',
   'dist/ioredis.cjs',
@@ -51,12 +52,11 @@ const CONTENTS = [
   'docs/guide/security.md',
   'docs/reference/config-file.md',
   'docs/reference/config.schema.json',
-  'docs/reference/errors.md',
   'man/mcp-portage.1',
   'package.json',
 ];
 /** Of the archive, which is what `npx` fetches; it is 1.2 MB. */
-const MAX_BYTES = 1_200_000;
+const MAX_BYTES = 1_225_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-contents-'));
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
