@@ -27,12 +27,19 @@ export function growthPercent(usedBytes: number): number {
   return percent <= LEAST_PERCENT ? V8_DECIDES : percent;
 }
 
-/** Keeps the heap's headroom from the first review on. V8 reads the flag at the end of each full collection. */
-export function giveHeapHeadroom(clock: Clock, flags: V8Flags): void {
+/**
+ * Keeps the heap's headroom from the first review on. V8 reads the flag at the end of each full collection. `usedBytes`
+ * tells how much of the heap is in use.
+ */
+export function giveHeapHeadroom(clock: Clock, flags: V8Flags, usedBytes: () => number = usedHeap): void {
   clock.every(REVIEW_MS, () => {
-    const value = roundDown(growthPercent(getHeapStatistics().used_heap_size));
+    const value = roundDown(growthPercent(usedBytes()));
     flags.set('heap-growing-percent', { value, byDefault: V8_DECIDES });
   });
+}
+
+function usedHeap(): number {
+  return getHeapStatistics().used_heap_size;
 }
 
 /** Rounds to a multiple of 100, so that the flag is set less often: the used size is different each time. */

@@ -142,7 +142,7 @@ test('those who wait long say so once, and give up when they have waited longer 
   t.is(entries.length, 1);
   t.regex(
     entries[0]?.msg ?? '',
-    /^another process \(\d+\) is logging in at https:\/\/example\.com\/mcp; this one waits/,
+    /^another process \(\d+\) is logging in at https:\/\/example\.com\/mcp; waiting for it/,
   );
 });
 

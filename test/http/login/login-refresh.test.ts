@@ -230,7 +230,7 @@ test('of processes that need a login at the same moment one opens a browser, and
   const start = await asking.startAddress();
   const waiting = createUser(t, world.url, { stateDirectory });
   const waits = waiting.call();
-  await waitFor(() => waiting.log().includes(`is logging in at ${world.server}; this one waits`));
+  await waitFor(() => waiting.log().includes(`is logging in at ${world.server}; waiting for it`));
   t.deepEqual(waiting.opened, []);
   await asking.browser.visit(start);
   t.is((await calling).body, 'served');
