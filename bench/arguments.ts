@@ -16,7 +16,7 @@ export const USAGE = `Usage: npm run bench -- [options]
   --case <name>    only this case (repeatable): see bench/README.md
   --rounds <n>     measure each thing that often [${FULL.rounds}]
   --json <file>    write the figures there, besides bench/last-run.json
-  --write          measure nothing: make docs/internals/performance.md and its plot from bench/last-run.json`;
+  --write          measure nothing: make docs/internals/performance.md, its plot and bench/results.md from bench/last-run.json`;
 
 /** Undefined if they make no sense. */
 export function parseArguments(argv: readonly string[]): Arguments | undefined {

@@ -10,6 +10,7 @@ import { Records } from './measure/records.ts';
 import { describeRun, type LastRun } from './report/last-run.ts';
 import { renderPage } from './report/page.ts';
 import { renderPlot } from './report/plot.ts';
+import { renderResults } from './report/results-page.ts';
 import { renderRun } from './report/run-text.ts';
 import { renderStalls } from './report/stall-table.ts';
 import { renderGaps, renderTables } from './report/tables.ts';
@@ -17,6 +18,7 @@ import { renderTargets } from './report/target-table.ts';
 
 const LAST_RUN = join(rootPath, 'bench/last-run.json');
 const PAGE = join(rootPath, 'docs/internals/performance.md');
+const RESULTS = join(rootPath, 'bench/results.md');
 const PLOT = join(rootPath, 'docs/internals/performance.svg');
 
 const given = parseArguments(process.argv.slice(2));
@@ -30,6 +32,7 @@ if (given === undefined || unknown.length > 0) {
 if (given.isWriting) {
   const run = JSON.parse(readFileSync(LAST_RUN, 'utf8')) as LastRun;
   writeFileSync(PAGE, renderPage(run));
+  writeFileSync(RESULTS, renderResults(run));
   writeFileSync(PLOT, renderPlot(run));
   process.exit(0);
 }

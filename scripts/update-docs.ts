@@ -7,6 +7,7 @@ import type { ClusterRun } from '../bench/report/cluster-run.ts';
 import type { LastRun } from '../bench/report/last-run.ts';
 import { renderPage } from '../bench/report/page.ts';
 import { renderPlot } from '../bench/report/plot.ts';
+import { renderResults } from '../bench/report/results-page.ts';
 import { COMPATIBILITY_PARTS } from './compatibility-tables.ts';
 import { renderConfigSchema } from './config-schema.ts';
 import { renderDiagram } from './diagram.ts';
@@ -27,6 +28,7 @@ await writeFile(new URL('man/mcp-portage.1', ROOT), renderManPage());
 
 const lastRun: LastRun = JSON.parse(await readFile(new URL('bench/last-run.json', ROOT), 'utf8'));
 await writeFile(new URL('docs/internals/performance.md', ROOT), renderPage(lastRun));
+await writeFile(new URL('bench/results.md', ROOT), renderResults(lastRun));
 await writeFile(new URL('docs/internals/performance.svg', ROOT), renderPlot(lastRun));
 for (const theme of THEME_NAMES) {
   await writeFile(new URL(`docs/pictures/who-talks-to-whom-${theme}.svg`, ROOT), renderDiagram(theme));

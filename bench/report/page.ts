@@ -1,74 +1,61 @@
-/** docs/internals/performance.md, from the last run. */
+/** docs/internals/performance.md, from the last run: what somebody reads who chooses a bridge, or operates one. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootPath } from '../bridges/programs.ts';
-import { CASES } from '../cases.ts';
+import { renderComparison } from './comparison.ts';
 import { renderGrowth } from './growth.ts';
 import type { LastRun } from './last-run.ts';
-import { renderStalls } from './stall-table.ts';
-import { renderGaps, renderTables } from './tables.ts';
-import { renderTargets } from './target-table.ts';
+import { countTargets } from './target-table.ts';
 
 /** What no figure says: written by hand. */
 const ACCOUNT = join(rootPath, 'bench/above-the-floor.md');
 
 export function renderPage(run: LastRun): string {
-  const { machine, versions } = run;
-  const listed = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const { met, missed, belowFloor } = countTargets(run);
   return `<!-- Made by \`npm run bench -- --write\` from bench/last-run.json and bench/above-the-floor.md. -->
 # Performance
 
-Measured on ${run.date} on ${machine.cores} cores of ${machine.cpu} with ${machine.memoryGiB} GiB, ${machine.os}:
-${listed.join(', ')}.
-${run.rounds} rounds, ${Math.round(run.seconds / 60)} minutes. \`npm run bench\` does it again; [bench/README.md](../../bench/README.md) says how.
+${renderOrigin(run)} \`npm run bench\` measures everything anew;
+[bench/README.md](../../bench/README.md) says how. All tables of the last run are in
+[bench/results.md](../../bench/results.md), and what was tried to make the bridge faster is in
+[bench/what-was-tried.md](../../bench/what-was-tried.md).
 
-CPU is that of the bridge's own process, without its children. The **floor** is the least that \`node:http\` and pipes
-need to pass a call on; **direct** is a client without a bridge. Every figure is a median over the rounds, every ratio
-the median of the rounds' ratios, and every answer was checked.
+Other figures hold on other machines; the ratios differ less. Every bridge of a case ran side by side with the others, and
+every answer was checked.
+
+## Beside other bridges
+
+The second column is what mcp-portage takes. The others say how many times as much another bridge takes of the same:
+15× means fifteen times as much. **cannot** stands where a bridge does not offer it, and **failed** where it gave a wrong
+answer or none. CPU is that of the bridge's own process. mcp-proxy has one server process for all its clients, which
+mcp-portage has with \`--isolation shared\`; by default each client gets one, as with supergateway.
+
+${renderComparison(run)}
 
 ![Processor time by bridge and case](performance.svg)
 
-## Targets
+## Beside the least that is possible
 
-${renderTargets(run)}
-
-${readFileSync(ACCOUNT, 'utf8').trim()}
+The **floor** is a program that passes bytes on with \`node:http\` and pipes, and does nothing else. Nobody should run it, but
+no bridge on Node can be cheaper. mcp-portage has set itself targets against the floor and against other bridges. Of the
+${met + missed} that were measured, the last run met ${met} and missed ${missed}. Of those that it missed, ${belowFloor} ask for less than the floor
+itself takes.
 
 ## How cost grows
 
 ${renderGrowth(run)}
 
-## Worst messages
+The longest time for which one message can keep the bridge from serving anybody else is [in the
+results](../../bench/results.md#worst-messages). Such a message has 16 MiB and is built for that purpose.
 
-How long one message of 16 MiB keeps the bridge from serving anybody else: the longest time in which its event loop stood
-still, by what the message is filled with and where. The floor is a loop that looks at each of its bytes once. To check
-that so many small values are JSON takes four or five such loops by itself. The worst of some hundreds that were tried:
-
-${renderStalls(run)}
-
-## Who can do what
-
-${renderWhoCan()}
-
-## Figures
-
-${renderTables(run)}
-
-## Not measured
-
-${renderGaps(run)}
+${readFileSync(ACCOUNT, 'utf8').trim()}
 `;
 }
 
-function renderWhoCan(): string {
-  const names = ['mcp-portage', 'supergateway', 'mcp-proxy', 'mcp-remote'] as const;
-  const rows = CASES.map(({ title, entrants, absent }) => {
-    const cells = names.map((name) =>
-      entrants.some((entrant) => entrant.name === name)
-        ? 'yes'
-        : `no: ${absent.find((one) => one.name === name)?.reason ?? ''}`,
-    );
-    return `| ${title} | ${cells.join(' | ')} |`;
-  });
-  return [`| | ${names.join(' | ')} |`, '|---|---|---|---|---|', ...rows].join('\n');
+/** When, where and with which versions a run was made. */
+export function renderOrigin({ date, machine, versions, rounds, seconds }: LastRun): string {
+  const listed = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return `Measured on ${date} on ${machine.cores} cores of ${machine.cpu} with ${machine.memoryGiB} GiB, ${machine.os}:
+${listed.join(', ')}.
+${rounds} rounds, ${Math.round(seconds / 60)} minutes.`;
 }

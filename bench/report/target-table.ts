@@ -38,22 +38,39 @@ function formatRatio(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? '' : `${formatNumber(value)}×`;
 }
 
-export function renderTargets(run: LastRun): string {
+export interface TargetCounts {
+  readonly met: number;
+  readonly missed: number;
+  readonly unmeasured: number;
+  /** Of those missed, the ones that ask for less than the floor itself needs. */
+  readonly belowFloor: number;
+}
+
+export function countTargets(run: LastRun): TargetCounts {
   const judged = TARGETS.map((target) => judge(run, target));
-  const rows = judged.map(({ target, verdict, got, floorGot }) => {
+  const count = (verdict: Verdict): number => judged.filter((one) => one.verdict === verdict).length;
+  return {
+    met: count('met'),
+    missed: count('missed'),
+    unmeasured: count('not measured'),
+    belowFloor: judged.filter(({ verdict, isBelowFloor }) => verdict === 'missed' && isBelowFloor).length,
+  };
+}
+
+export function renderTargets(run: LastRun): string {
+  const rows = TARGETS.map((target) => judge(run, target)).map(({ target, verdict, got, floorGot }) => {
     const { title, against, limit } = target;
     const wanted = 'atMost' in limit ? `at most ${limit.atMost}` : `at least ${limit.timesLess}× less`;
     const unit = against !== undefined && 'atMost' in limit ? '×' : '';
     return `| ${title} | ${against ?? ''} | ${wanted}${unit} | ${got} | ${floorGot} | ${verdict} |`;
   });
-  const count = (verdict: Verdict): number => judged.filter((one) => one.verdict === verdict).length;
-  const unreachable = judged.filter(({ verdict, isBelowFloor }) => verdict === 'missed' && isBelowFloor);
+  const { met, missed, unmeasured, belowFloor } = countTargets(run);
   return [
     '| what | against | target | got | the floor got | |',
     '|---|---|---|--:|--:|---|',
     ...rows,
     '',
-    `${count('met')} met, ${count('missed')} missed, ${count('not measured')} not measured. Of those missed, ${unreachable.length}`,
-    'ask for less than the floor itself needs.',
+    `${met} met, ${missed} missed, ${unmeasured} not measured. Of those missed, ${belowFloor} ask for less than the floor`,
+    'itself needs.',
   ].join('\n');
 }

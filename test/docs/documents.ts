@@ -17,7 +17,8 @@ export interface Block {
   readonly text: string;
 }
 
-const AT_THE_TOP = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'];
+const BENCH = ['bench/README.md', 'bench/results.md', 'bench/what-was-tried.md'];
+const AT_THE_TOP = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...BENCH];
 
 export const DOCUMENTS: readonly Document[] = [...AT_THE_TOP, ...below('docs'), ...below('.github')].map((path) => ({
   path,

@@ -3,6 +3,7 @@ import test from 'ava';
 import type { LastRun } from '../../bench/report/last-run.ts';
 import { renderPage } from '../../bench/report/page.ts';
 import { renderPlot } from '../../bench/report/plot.ts';
+import { renderResults } from '../../bench/report/results-page.ts';
 
 const root = new URL('../../', import.meta.url);
 const svg = await readFile(new URL('docs/internals/performance.svg', root), 'utf8');
@@ -13,8 +14,9 @@ test('the picture is drawn from the last run', (t) => {
   t.is(svg, renderPlot(run));
 });
 
-test('the figures of the page are those of the last run (npm run bench -- --write)', async (t) => {
+test('the figures of the pages are those of the last run (npm run bench -- --write)', async (t) => {
   t.is(await readFile(new URL('docs/internals/performance.md', root), 'utf8'), renderPage(run));
+  t.is(await readFile(new URL('bench/results.md', root), 'utf8'), renderResults(run));
 });
 
 test('no text of the picture is clipped, whatever the font', (t) => {
