@@ -22,6 +22,7 @@ const EVERYTHING = /\becho\b/;
 const HOST: Trial = { kind: 'not tried', reason: 'the host is not installed; the snippets of mcp-portage are tested' };
 const IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/image.test.ts' };
 const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples.test.ts' };
+const TUNNEL: Trial = { kind: 'not tried', reason: 'it takes an account, or the Internet' };
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
@@ -166,6 +167,21 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     test: 'test/docs/examples.test.ts',
   },
   'systemctl enable --now mcp-portage': { kind: 'not tried', reason: 'it changes the machine' },
+
+  // ---- tunnels
+  'cloudflared tunnel --url http://127.0.0.1:8000': TUNNEL,
+  'cloudflared tunnel login': TUNNEL,
+  'cloudflared tunnel create tools': TUNNEL,
+  'cloudflared tunnel route dns tools tools.example.com': TUNNEL,
+  'cloudflared tunnel run --url http://127.0.0.1:8000 tools': TUNNEL,
+  'ngrok http 8000 --url https://tools.example.com': TUNNEL,
+  'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com -- npx -y @modelcontextprotocol/server-everything':
+    { kind: 'elsewhere', test: 'test/docs/tunnels.test.ts' },
+  'tunnel-client init --sample sample_mcp_stdio_local --profile tools --tunnel-id tunnel_0123456789abcdef0123456789abcdef --mcp-command "npx -y mcp-portage connect -- npx -y @modelcontextprotocol/server-everything"':
+    TUNNEL,
+  'tunnel-client doctor --profile tools --explain': TUNNEL,
+  'tunnel-client run --profile tools': TUNNEL,
+  'npx -y mcp-portage probe https://tools.example.com/mcp': ACCEPTED,
 
   // ---- developing
   'npm ci': { kind: 'not tried', reason: 'this test runs after it' },
