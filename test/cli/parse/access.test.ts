@@ -60,6 +60,22 @@ test('where only this machine can call, nobody has to say who they are', (t) => 
   for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) t.deepEqual(parse(['--host', host]).warnings, []);
 });
 
+test('a name that other machines know is warned of where nothing authenticates them', (t) => {
+  for (const [option, value] of [
+    ['--base-url', 'https://tools.example/mcp'],
+    ['--allow-host', 'tools.example'],
+  ] as const) {
+    const { warnings } = parse([option, value]);
+    t.is(warnings.length, 1);
+    t.regex(warnings[0] ?? '', new RegExp(`^${option} tools\\.example lets calls of other machines in.*--auth-token`));
+    t.deepEqual(parse([option, value, '--allow-anonymous']).warnings, []);
+    t.deepEqual(parse([option, value, '--auth-token', 'env:ALICE'], { ALICE: 'x'.repeat(40) }).warnings, []);
+  }
+  for (const local of ['http://localhost:8000', 'http://127.0.0.1:8000', 'http://[::1]:8000']) {
+    t.deepEqual(parse(['--base-url', local]).warnings, []);
+  }
+});
+
 test('the environment of a container admits nobody', (t) => {
   t.regex(refusal([], { ...ENV, MCP_PORTAGE_HOST: '0.0.0.0' } as typeof ENV), /MCP_PORTAGE_HOST 0\.0\.0\.0/);
   t.notThrows(() => parse([], { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_ALLOW_ANONYMOUS: 'true' }));

@@ -2,7 +2,7 @@
 import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource } from '../../../config/access.ts';
 import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
-import { isWildcard } from '../../../http/addresses.ts';
+import { hostOf, isLoopback, isWildcard } from '../../../http/addresses.ts';
 import { isBearerToken } from '../../../http/client/credentials.ts';
 import { boundAddress, isExposed, isOpenToAllUsers } from '../../../http/server/listen-addresses.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
@@ -43,7 +43,9 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
     );
   }
   const exposed = listens === 'yes' ? listen.addresses.find(isExposed) : undefined;
-  if (exposed !== undefined && !anonymous && auth === undefined) throw refuseExposed(given, exposed);
+  const isOpen = auth === undefined && !anonymous;
+  if (exposed !== undefined && isOpen) throw refuseExposed(given, exposed);
+  const warnsOfNames = listens === 'yes' && isOpen;
   return {
     access: {
       allowHosts: parseAllowedHosts(request),
@@ -54,6 +56,7 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       ...(exposed === undefined ? [] : warnOfExposure(request, auth, exposed)),
       ...(listens === 'yes' ? warnOfExposedStreams(request) : []),
       ...(listens === 'yes' ? warnOfOpenSockets(request, auth) : []),
+      ...(warnsOfNames ? warnOfPublicNames(request) : []),
       ...warnOfShortTokens(auth),
     ],
   };
@@ -250,6 +253,22 @@ function warnOfOpenSockets(
       (path) =>
         `Every user of this machine may connect to the socket ${path}, without authentication, and use the wrapped server and everything it can do. Restrict the socket with ${given.nameOf('socketMode')}, or require a token with ${given.nameOf('authToken')}.`,
     );
+}
+
+/**
+ * Warns where the server is called by a name that other machines know, though it listens on this machine alone: a
+ * reverse proxy or a tunnel passes their calls on. This is no error because the proxy may authenticate.
+ */
+function warnOfPublicNames({ given, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
+  const named = [
+    ...(baseUrl === undefined ? [] : [{ option: 'baseUrl', host: hostOf(baseUrl) } as const]),
+    ...given.get('allowHost').map((host) => ({ option: 'allowHost', host }) as const),
+  ];
+  const known = named.find(({ host }) => !isLoopback(host));
+  if (known === undefined) return [];
+  return [
+    `${given.placeWith(known.option, known.host)} lets calls of other machines in without authentication, through a reverse proxy or a tunnel: whoever knows the address can use the wrapped server and everything it can do. Require ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')}, or pass ${given.nameOf('allowAnonymous')} if the proxy authenticates.`,
+  ];
 }
 
 /**
