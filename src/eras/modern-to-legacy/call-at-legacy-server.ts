@@ -287,8 +287,17 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
     const task = this.#services.hostedTasks.add(parts);
     if (task === undefined) return false;
     this.#state = { kind: 'hosted', task };
-    task.start();
-    this.#finished(task.created());
+    const stored = task.start();
+    const outcome = task.created();
+    const following = this.#following;
+    if (stored === undefined || following.kind !== 'plain') {
+      this.#finished(outcome);
+      return true;
+    }
+    // The client gets the task's id when other replicas know it: if this one ended before, they would know of no task.
+    this.#following = NOBODY;
+    this.over();
+    void stored.then(() => following.first.settle(outcome));
     return true;
   }
 

@@ -94,10 +94,11 @@ export class HostedTask implements ClientAsker {
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
   }
 
-  start(): void {
+  /** Resolves when other replicas know of it, or that takes too long. Undefined: there are no others. */
+  start(): Promise<unknown> | undefined {
     this.#state = WORKING;
     this.#outcome.ask();
-    this.#store({ kind: 'begun' });
+    return this.#store({ kind: 'begun' });
   }
 
   get id(): string {
@@ -250,12 +251,12 @@ export class HostedTask implements ClientAsker {
     this.#changed();
     if (this.#state.kind !== 'ended') return;
     outcomes.keep(kept);
-    this.#store({ kind: 'over', answer: this.#current().bytes });
+    void this.#store({ kind: 'over', answer: this.#current().bytes });
   }
 
-  #store(state: StoredOutcome['state']): void {
+  #store(state: StoredOutcome['state']): Promise<unknown> | undefined {
     const { id, principal, ttlMs, storage } = this.#options;
-    void storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
+    return storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
   }
 
   /** Leaves the session; whoever waits is told what is known, or why nothing is. */

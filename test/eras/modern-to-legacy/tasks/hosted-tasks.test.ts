@@ -1,7 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import type { ModernToLegacyOptions } from '../../../../src/eras/modern-to-legacy/dialer.ts';
 import { MAX_STATUS_TEXT } from '../../../../src/eras/modern-to-legacy/tasks/task-tools.ts';
 import { BridgeError } from '../../../../src/errors.ts';
+import type { OutcomeStorage } from '../../../../src/relay/shared-state.ts';
 import { collectLog } from '../../../process/collected-log.ts';
 import { createFakeDeps } from '../../../support/fake-peers.ts';
 import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from '../modern-bridge.ts';
@@ -398,4 +400,68 @@ test('the end of the bridge leaves no task behind, and nobody without an answer'
   await task.bridge.modern.close();
   t.like(look.answer().error, { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } });
   t.is(task.bridge.clock.pendingTimers, 0);
+});
+
+/** Storage that has stored something once it is told so. */
+function slowStorage() {
+  const states: string[] = [];
+  let stored = (): void => {};
+  const outcomes: OutcomeStorage = {
+    isHeld: true,
+    keep: ({ state }) => {
+      states.push(state.kind);
+      return new Promise((resolve) => {
+        const before = stored;
+        stored = () => {
+          before();
+          resolve(true);
+        };
+      });
+    },
+    find: async () => undefined,
+    onLost: () => () => {},
+  };
+  return { outcomes, states, stores: () => stored() };
+}
+
+function createAt(outcomes: OutcomeStorage) {
+  const bridge = new ModernBridge({ greeting: GREETING, outcomes });
+  const call = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: CREATED } });
+  return { bridge, call };
+}
+
+test('a client is told of its task when other replicas know of it, not before', async (t) => {
+  const { outcomes, states, stores } = slowStorage();
+  const { call } = createAt(outcomes);
+  await turn();
+  t.deepEqual(states, ['begun']);
+  t.deepEqual(call.told(), []);
+  stores();
+  await turn();
+  t.is(call.answer().result.status, 'working');
+});
+
+test('a task that is over before other replicas know of it is told as it was created', async (t) => {
+  const { outcomes, states, stores } = slowStorage();
+  const { bridge, call } = createAt(outcomes);
+  bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [] } });
+  t.deepEqual(states, ['begun', 'over']);
+  t.deepEqual(call.told(), []);
+  stores();
+  await turn();
+  const { taskId, status } = call.answer().result;
+  t.is(status, 'working');
+  const look = bridge.ask('tasks/get', { taskId }, { capabilities: DECLARING });
+  t.is(look.answer().result.status, 'completed');
+});
+
+test('a client that leaves before its task is stored is told nothing', async (t) => {
+  const { outcomes, stores } = slowStorage();
+  const { call } = createAt(outcomes);
+  call.leaves();
+  stores();
+  await turn();
+  t.deepEqual(call.told(), []);
 });
