@@ -2,11 +2,12 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { findFlag, OPTIONS } from '../../src/cli/options/option-table.ts';
+import { LIMIT_TESTS } from './limit-tests.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = await readFile(new URL('docs/reference/limits.md', root), 'utf8');
 
-/** The rows of the table: limit, default, flag or constant, what happens, test. */
+/** The rows of both tables: limit, default, flag or constant, what happens. */
 const rows = text
   .split('\n')
   .filter((line) => line.startsWith('| ') && !line.startsWith('| Limit '))
@@ -17,9 +18,25 @@ const namesIn = (cell: string | undefined): readonly string[] =>
 
 test('every limit in docs/reference/limits.md has a default, a name, a consequence and a test that is there', async (t) => {
   t.true(rows.length > 25, String(rows.length));
-  for (const [, limit, ...cells] of rows) {
-    t.false(cells.slice(0, 4).includes(''), limit);
-    for (const file of namesIn(cells[3])) await t.notThrowsAsync(access(new URL(file, root)), `${limit}: ${file}`);
+  for (const [, limit = '', ...cells] of rows) t.false(cells.slice(0, 3).includes(''), limit);
+  t.deepEqual(Object.keys(LIMIT_TESTS).sort(), rows.map(([, limit = '']) => limit).sort());
+  for (const [limit, files] of Object.entries(LIMIT_TESTS)) {
+    t.true(files.length > 0, limit);
+    for (const file of files) await t.notThrowsAsync(access(new URL(file, root)), `${limit}: ${file}`);
+  }
+});
+
+test('what a flag sets is among the limits that can be set, and nothing else', (t) => {
+  const settable = text.indexOf('## Limits that you can set');
+  const fixed = text.indexOf('## Fixed limits');
+  t.true(settable > 0 && fixed > settable);
+  for (const [, limit = '', , name = ''] of rows) {
+    const isBeforeFixed = text.indexOf(`| ${limit} |`) < fixed;
+    t.is(
+      namesIn(name).some((each) => each.startsWith('--')),
+      isBeforeFixed,
+      limit,
+    );
   }
 });
 
