@@ -12,6 +12,8 @@ COPY package.json package-lock.json .npmrc tsconfig.json ./
 RUN npm ci --ignore-scripts
 COPY scripts ./scripts
 COPY src ./src
+# The explanations of the error codes are part of the help.
+COPY docs/reference/errors.md ./docs/reference/errors.md
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS slim
