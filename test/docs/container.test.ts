@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -89,4 +89,31 @@ test('the image runs without privileges, under tini, with a health check', async
   t.regex(runtime, /^ENTRYPOINT \["\/usr\/bin\/tini", "--", "node", "\/app\/bin\/mcp-portage\.js"\]$/m);
   t.regex(runtime, /^HEALTHCHECK /m);
   t.regex(runtime, /^EXPOSE 8000$/m);
+});
+
+test('what the bundle takes from outside src/ is there when the image is built', async (t) => {
+  const folder = new URL('src/', ROOT);
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const outside: string[] = [];
+  for (const file of files) {
+    const at = new URL(file, folder);
+    for (const [, target = ''] of (await readFile(at, 'utf8')).matchAll(/ from '(\.\.\/[^']+)'/g)) {
+      const path = new URL(target, at).pathname.slice(ROOT.pathname.length);
+      if (!path.startsWith('src/')) outside.push(path);
+    }
+  }
+  t.true(outside.includes('docs/reference/errors.md'));
+  const [dockerfile, ignored] = await Promise.all(
+    ['Dockerfile', '.dockerignore'].map((name) => readFile(new URL(name, ROOT), 'utf8')),
+  );
+  const copied = [...(dockerfile ?? '').matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(([, names = '']) =>
+    names.split(' '),
+  );
+  const sent = (ignored ?? '').split('\n').map((line) => line.replace(/^!/, ''));
+  for (const path of outside) {
+    const isIn = (names: readonly string[]): boolean =>
+      names.some((name) => path === name || path.startsWith(`${name}/`));
+    t.true(isIn(copied), `the Dockerfile copies no ${path}`);
+    t.true(isIn(sent), `.dockerignore leaves out ${path}`);
+  }
 });
