@@ -79,7 +79,8 @@ test('everything the Dockerfile copies from this folder exists and is let in by 
   t.true(copied.length > 5);
   for (const path of copied) {
     await t.notThrowsAsync(stat(new URL(path, ROOT)), path);
-    t.true(ignored.includes(`\n!${path.split('/')[0]}\n`), `${path} is not in .dockerignore`);
+    const isLetIn = [path, path.split('/')[0]].some((name) => ignored.includes(`\n!${name}\n`));
+    t.true(isLetIn, `${path} is not in .dockerignore`);
   }
 });
 
@@ -103,17 +104,10 @@ test('what the bundle takes from outside src/ is there when the image is built',
     }
   }
   t.true(outside.includes('docs/reference/errors.md'));
-  const [dockerfile, ignored] = await Promise.all(
-    ['Dockerfile', '.dockerignore'].map((name) => readFile(new URL(name, ROOT), 'utf8')),
+  const dockerfile = await readFile(new URL('Dockerfile', ROOT), 'utf8');
+  const copied = [...dockerfile.matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(([, names = '']) => names.split(' '));
+  t.deepEqual(
+    outside.filter((path) => !copied.some((name) => path === name || path.startsWith(`${name}/`))),
+    [],
   );
-  const copied = [...(dockerfile ?? '').matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(([, names = '']) =>
-    names.split(' '),
-  );
-  const sent = (ignored ?? '').split('\n').map((line) => line.replace(/^!/, ''));
-  for (const path of outside) {
-    const isIn = (names: readonly string[]): boolean =>
-      names.some((name) => path === name || path.startsWith(`${name}/`));
-    t.true(isIn(copied), `the Dockerfile copies no ${path}`);
-    t.true(isIn(sent), `.dockerignore leaves out ${path}`);
-  }
 });
