@@ -33,7 +33,7 @@ export interface TopRequest {
   readonly signal: AbortSignal;
 }
 
-/** What the process has for a view: without a terminal at stdout, the bridge is shown once. */
+/** The parts of the process that a view needs. Without a terminal at stdout, the bridge is shown once. */
 export interface TopDevices {
   /** Undefined: stdin is not a terminal. */
   readonly stdin: NodeJS.ReadStream | undefined;

@@ -1,4 +1,4 @@
-/** What to use in place of options that do not exist. It is loaded with the first mistake. */
+/** Options that do not exist, with those to use in their place. The module is loaded with the first mistake. */
 import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE } from './options/option-table.ts';
 
 export const BY_URL =

@@ -9,7 +9,7 @@ export interface TranslatedLine {
   readonly command: readonly string[] | undefined;
 }
 
-/** What becomes of an option: it has a value or not, and is left out, or written as these arguments. */
+/** The translation of an option: if it has a value, and the arguments that replace it. Without them it is left out. */
 type Translation =
   | { readonly value: 'none' | 'one'; readonly here: 'left out' }
   | { readonly value: 'none'; readonly here: readonly string[] }

@@ -27,7 +27,7 @@ export interface Inspection {
  */
 export type ServerState = 'not-started' | 'starting' | 'ready' | 'failing' | 'stopped';
 
-/** How each state is called wherever people read it. */
+/** The name of each state wherever people read it. */
 export const STATE_WORDS: Readonly<Record<ServerState, string>> = {
   'not-started': 'not started',
   starting: 'starting',

@@ -1,4 +1,4 @@
-/** Whether clients of a server could be served now, as far as is known without trying. */
+/** Readiness of a server: if its clients could be served now, as far as is known without trying. */
 import type { BridgeError } from '../errors.ts';
 
 /**

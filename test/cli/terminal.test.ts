@@ -4,8 +4,9 @@ import { closeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import test, { type ExecutionContext } from 'ava';
 import { allowsColor, allowsLiveLine, LiveLine, type LiveSurroundings } from '../../src/cli/terminal.ts';
-import { loadOpenPty, type OpenPty } from '../../src/process/pty-child.ts';
+import type { OpenPty } from '../../src/process/pty-child.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { openPty, ptyTest } from '../support/pseudo-terminal.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE, stub } from './stdio-program.ts';
 
@@ -106,18 +107,6 @@ test('is for terminals alone, and not for those who want plain output', (t) => {
     t.false(allowsLiveLine({ ...TERMINAL, ...other }), JSON.stringify(other));
   }
 });
-
-const openPty = tryLoad();
-// @lydell/node-pty has no build for some systems, and cannot pass bytes unchanged on Windows.
-const ptyTest = openPty === undefined ? test.skip : test;
-
-function tryLoad(): OpenPty | undefined {
-  try {
-    return loadOpenPty();
-  } catch {
-    return undefined;
-  }
-}
 
 /** The built program with its stderr on a terminal; resolves with the process and what the terminal has got. */
 function probeOnTerminal(t: ExecutionContext, argv: readonly string[], more: NodeJS.ProcessEnv = {}) {

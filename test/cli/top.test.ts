@@ -3,23 +3,12 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
-import test, { type ExecutionContext } from 'ava';
-import { loadOpenPty, type OpenPty } from '../../src/process/pty-child.ts';
+import type { ExecutionContext } from 'ava';
+import type { OpenPty } from '../../src/process/pty-child.ts';
 import { type Bridge, startBridge } from '../support/bridge.ts';
+import { openPty, ptyTest } from '../support/pseudo-terminal.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE, stub } from './stdio-program.ts';
-
-const openPty = tryLoad();
-// @lydell/node-pty has no build for some systems, and cannot pass bytes unchanged on Windows.
-const ptyTest = openPty === undefined ? test.skip : test;
-
-function tryLoad(): OpenPty | undefined {
-  try {
-    return loadOpenPty();
-  } catch {
-    return undefined;
-  }
-}
 
 const ENTER = '\u001b[?1049h';
 const LEAVE = '\u001b[?25h\u001b[?1049l';

@@ -6,26 +6,14 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import type { Child, ChildSpec } from '../../src/process/child.ts';
-import { createPtyStarter, loadOpenPty, type OpenPty } from '../../src/process/pty-child.ts';
+import { createPtyStarter, loadOpenPty } from '../../src/process/pty-child.ts';
 import { assertGone, isAlive } from '../support/processes.ts';
+import { openPty, ptyTest } from '../support/pseudo-terminal.ts';
 import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fixtureSpec, scriptSpec } from './child-spec.ts';
 import { createTestDeps } from './collected-log.ts';
 import { RecordingListener } from './recording-listener.ts';
-
-const openPty = tryLoad();
-// Why they may be skipped: @lydell/node-pty has no build for some systems, and pseudo-terminals
-// that pass bytes unchanged do not exist on Windows.
-const ptyTest = openPty === undefined ? test.skip : test;
-
-function tryLoad(): OpenPty | undefined {
-  try {
-    return loadOpenPty();
-  } catch {
-    return undefined;
-  }
-}
 
 function start(t: ExecutionContext, spec: ChildSpec, starter = createPtyStarter(createTestDeps().deps, openPty)) {
   const listener = new RecordingListener();

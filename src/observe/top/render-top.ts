@@ -203,7 +203,7 @@ function headLines(status: StatusDocument, view: TopView): Line[] {
   ];
 }
 
-/** What the keys do: in short for the help line, and at length for the page of the keys. */
+/** The keys with their effects, in short for the help line and at length for the page of the keys. */
 const KEYS: readonly { readonly key: string; readonly text: string }[] = [
   { key: 'q, Ctrl-C', text: 'quit' },
   { key: '↑ ↓, k j', text: 'select a server, or scroll its details' },

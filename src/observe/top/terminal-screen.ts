@@ -43,7 +43,7 @@ export class TerminalScreen {
   readonly #terminal: TopTerminal;
   readonly #clock: Clock;
   readonly #events: ScreenEvents;
-  /** What ends the listening; empty: the terminal is as it was before. */
+  /** Functions that stop listening to the terminal. The list is empty before the first drawing and after the end. */
   #restores: (() => void)[] = [];
   #drawn: string | undefined;
   /** Input whose end has not arrived. */

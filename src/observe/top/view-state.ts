@@ -1,4 +1,4 @@
-/** What the user of the terminal view has chosen to see, and how keys change it. */
+/** The choices of the terminal view's user, and the keys that change them. */
 import type { Key } from './keys.ts';
 
 /** Orders of the servers, as `s` goes through them. */
@@ -27,7 +27,7 @@ export type Page =
   | { readonly kind: 'details'; readonly server: string; readonly scrolled: number }
   | { readonly kind: 'keys'; readonly back: Page };
 
-/** What is on the screen, as far as keys depend on it. */
+/** The parts of the screen that keys depend on. */
 export interface Seen {
   /** Names of the listed servers, in their order. */
   readonly servers: readonly string[];

@@ -27,7 +27,7 @@ interface Failure {
 }
 
 /**
- * Whether a remote server could be reached when it was last tried, over any of its connections. A failure counts until
+ * Says if a remote server could be reached when it was last tried, over any of its connections. A failure counts until
  * the server answers again. See docs/internals/decisions/0018-lifetimes.md.
  */
 export class Reachability {
