@@ -286,18 +286,14 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
     const parts = { principal, user: this, answered: this.#context, features: this.#features, task: created };
     const task = this.#services.hostedTasks.add(parts);
     if (task === undefined) return false;
+    this.#leaveCall();
     this.#state = { kind: 'hosted', task };
-    const stored = task.start();
     const outcome = task.created();
-    const following = this.#following;
-    if (stored === undefined || following.kind !== 'plain') {
-      this.#finished(outcome);
-      return true;
-    }
+    const tell = (): void => this.#finished(outcome);
     // The client gets the task's id when other replicas know it: if this one ended before, they would know of no task.
-    this.#following = NOBODY;
-    this.over();
-    void stored.then(() => following.first.settle(outcome));
+    const stored = task.start();
+    if (stored === undefined) tell();
+    else void stored.then(tell);
     return true;
   }
 
@@ -395,12 +391,10 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
 
   over(): void {
     const state = this.#state;
-    this.#preparation?.stop();
-    this.#questions = undefined;
-    if (this.isAskable && state.kind !== 'waiting') this.session.callOver();
+    // The task uses the session in place of the call, and may have left it already.
+    if (state.kind === 'hosted') return;
+    this.#leaveCall();
     switch (state.kind) {
-      case 'hosted':
-        return;
       case 'task':
         this.#state = { kind: 'ending', task: state.task };
         return state.task.end();
@@ -410,6 +404,13 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
     this.#state = OVER;
     // To leave withdraws the request, if it is open.
     this.leaveSession();
+  }
+
+  /** The client is asked nothing more within this call. */
+  #leaveCall(): void {
+    this.#preparation?.stop();
+    this.#questions = undefined;
+    if (this.isAskable && this.#state.kind !== 'waiting') this.session.callOver();
   }
 
   forgotten(): void {

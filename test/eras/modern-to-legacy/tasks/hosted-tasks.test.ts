@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import type { ModernToLegacyOptions } from '../../../../src/eras/modern-to-legacy/dialer.ts';
+import { COALESCING_MS } from '../../../../src/eras/modern-to-legacy/questions/parked-call.ts';
 import { MAX_STATUS_TEXT } from '../../../../src/eras/modern-to-legacy/tasks/task-tools.ts';
 import { BridgeError } from '../../../../src/errors.ts';
 import type { OutcomeStorage } from '../../../../src/relay/shared-state.ts';
@@ -441,6 +442,27 @@ test('a client is told of its task when other replicas know of it, not before', 
   stores();
   await turn();
   t.is(call.answer().result.status, 'working');
+});
+
+test('a client that was asked before its call became a task is told of the task when it is stored', async (t) => {
+  const { outcomes, stores } = slowStorage();
+  const bridge = new ModernBridge({ greeting: GREETING, outcomes });
+  const asked = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+  const { id } = bridge.heardOnly('tools/call');
+  bridge.says({ ...QUESTION, params: { message: 'who?' } });
+  bridge.clock.advance(COALESCING_MS);
+  stores();
+  await turn();
+  const { requestState } = asked.answer().result;
+  const inputResponses = { 'elicitation-1': { action: 'decline' } };
+  const retry = bridge.call({ requestState, inputResponses }, { id: 8, capabilities: DECLARING });
+  bridge.says({ id, result: { task: CREATED } });
+  await turn();
+  t.deepEqual(retry.told(), []);
+  stores();
+  await turn();
+  t.is(retry.answer().result.resultType, 'task');
 });
 
 test('a task that is over before other replicas know of it is told as it was created', async (t) => {
