@@ -214,7 +214,7 @@ export const LIMIT_TESTS: Readonly<Record<string, readonly string[]>> = {
       'test/eras/legacy-to-modern/legacy-results.test.ts',
       'test/eras/legacy-to-modern/tasks.test.ts',
       'test/upstream/server-messages.test.ts',
-      'test/eras/legacy-to-modern/recent-changes.test.ts',
+      'test/eras/legacy-to-modern/changes.test.ts',
     ],
   'tools whose requirements are remembered, per caller (of up to 256), or per session': [
     'test/relay/tool-catalogue.test.ts',

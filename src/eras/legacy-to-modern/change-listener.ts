@@ -14,6 +14,7 @@ import { editFrame, type Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import {
+  type Acknowledged,
   commonFilter,
   commonFlags,
   isEmptyFilter,
@@ -22,8 +23,8 @@ import {
   type ListFlags,
   OVERLAP_MS,
   PendingSubscribes,
-  RecentChanges,
   ServerSubscription,
+  StreamOverlap,
 } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
@@ -59,21 +60,19 @@ export interface ChangeListenerOptions {
 
 /**
  * Notifies a legacy client of changes at a modern server. All changes come by one `subscriptions/listen`, which is
- * replaced when the client wants other changes. The new one is opened before the old one is closed, so that no change
- * is lost in between. [spec 2026-07-28 basic/patterns/subscriptions]
+ * replaced when the client wants other changes. The old one is closed a moment after the new one is acknowledged, so
+ * that no change is lost in between. [spec 2026-07-28 basic/patterns/subscriptions]
  */
 export class ChangeListener implements ListenOwner {
   readonly #options: ChangeListenerOptions;
   readonly #pending: PendingSubscribes;
-  readonly #recent: RecentChanges<ServerSubscription>;
   readonly #uris = new SubscribedUris();
   #lists: ListFlags;
-  /** The acknowledged stream, and the changes that it reports. */
-  #current: { readonly stream: ServerSubscription; readonly brings: ListenFilter } | undefined;
+  #current: Acknowledged | undefined;
   /** The stream that will replace the current one, until it is acknowledged. */
   #next: ServerSubscription | undefined;
-  /** Until this time, the current stream may report changes that the replaced one has reported already. */
-  #overlapUntilMs = 0;
+  /** Set while the stream that the current one has replaced is still open. */
+  #overlap: { readonly streams: StreamOverlap; readonly stopTimer: () => void } | undefined;
   /** True if changes may have been missed, since a stream was lost. */
   #hasGap = false;
   #failures = 0;
@@ -85,7 +84,6 @@ export class ChangeListener implements ListenOwner {
     this.#options = options;
     this.#lists = options.lists;
     this.#pending = new PendingSubscribes(options.client);
-    this.#recent = new RecentChanges(options.clock);
   }
 
   /** Starts to report changes, now that the client can be notified. */
@@ -127,6 +125,8 @@ export class ChangeListener implements ListenOwner {
     this.#phase = 'closed';
     this.#stopTimer?.();
     this.#stopTimer = undefined;
+    this.#overlap?.stopTimer();
+    this.#overlap = undefined;
   }
 
   // ---- wanted and reported changes
@@ -143,6 +143,7 @@ export class ChangeListener implements ListenOwner {
     if (this.#next !== undefined) return;
     const wanted = this.#wanted();
     if (isEmptyFilter(wanted)) {
+      this.#endOverlap();
       this.#current?.stream.close();
       this.#current = undefined;
       return;
@@ -162,17 +163,32 @@ export class ChangeListener implements ListenOwner {
     const granted = readListenFilter(frame) ?? stream.asked;
     const brings = commonFilter(stream.asked, granted);
     const previous = this.#current;
-    this.#current = { stream, brings };
+    const current = { stream, brings };
+    this.#current = current;
     this.#next = undefined;
     this.#failures = 0;
+    this.#endOverlap();
     if (previous !== undefined) {
-      this.#overlapUntilMs = this.#options.clock.now() + OVERLAP_MS;
-      previous.stream.close();
+      const streams = new StreamOverlap(previous, current);
+      const stopTimer = this.#options.clock.after(OVERLAP_MS, () => this.#endOverlap());
+      this.#overlap = { streams, stopTimer };
     }
     this.#settle(stream.asked, brings);
     if (this.#hasGap) this.#tellMissed(brings);
     this.#hasGap = false;
     if (!isSameFilter(brings, this.#wanted())) this.#lookAfter(DEBOUNCE_MS);
+  }
+
+  /** Closes the replaced stream. The client is told what only the new one has reported. */
+  #endOverlap(): void {
+    const overlap = this.#overlap;
+    if (overlap === undefined) return;
+    this.#overlap = undefined;
+    overlap.stopTimer();
+    overlap.streams.old.close();
+    for (const frame of overlap.streams.reportedByNewAlone()) {
+      if (!this.#isUnwanted(overlap.streams.new, updatedResource(frame))) this.#tell(frame);
+    }
   }
 
   /**
@@ -205,24 +221,30 @@ export class ChangeListener implements ListenOwner {
   // ---- from the server
 
   changed(stream: ServerSubscription, frame: Frame): void {
-    const uri = frame.method === RESOURCE_UPDATED ? readField(frame, 'uri') : undefined;
-    // Changes of an unsubscribed resource come until the stream is replaced, and are dropped. A resource that was never
-    // asked for is passed on, because it can be part of one that was.
-    if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
-    if (this.#isRepeated(stream, `${frame.method} ${typeof uri === 'string' ? uri : ''}`)) return;
-    this.#options.client.listener.fromServer(withoutSubscriptionId(frame));
+    const uri = updatedResource(frame);
+    if (this.#isUnwanted(stream, uri)) return;
+    const streams = this.#overlap?.streams;
+    const name = `${frame.method} ${uri ?? ''}`;
+    if (stream === streams?.old) streams.reportedByOld(name);
+    else if (streams?.keep(name, uri, frame)) return;
+    this.#tell(frame);
   }
 
-  #isRepeated(stream: ServerSubscription, change: string): boolean {
-    if (this.#next !== undefined || this.#options.clock.now() <= this.#overlapUntilMs) {
-      return this.#recent.isRepeated(stream, change);
-    }
-    this.#recent.clear();
-    return false;
+  /**
+   * Returns true for a resource that the client has unsubscribed from. A stream reports its changes until it is replaced.
+   * A resource that was never asked for is wanted, because it can be part of one that was.
+   */
+  #isUnwanted(stream: ServerSubscription, uri: string | undefined): boolean {
+    return uri !== undefined && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri);
+  }
+
+  #tell(frame: Frame): void {
+    this.#options.client.listener.fromServer(withoutSubscriptionId(frame));
   }
 
   ended(stream: ServerSubscription, answer: Frame | undefined): void {
     const error = answer?.kind === 'error' ? readError(answer) : undefined;
+    if (stream === this.#overlap?.streams.old) return this.#oldEnded(error);
     const wasCurrent = stream === this.#current?.stream;
     if (wasCurrent) {
       this.#current = undefined;
@@ -234,6 +256,14 @@ export class ChangeListener implements ListenOwner {
     if (error?.code === METHOD_NOT_FOUND) return this.#giveUp();
     this.#noteEnd(error);
     this.#lookAfter(this.#retryMs(wasCurrent && error === undefined));
+  }
+
+  /** Called when the server has ended the replaced stream, whose last reports are lost if its connection has failed. */
+  #oldEnded(error: RpcError | undefined): void {
+    if (error === undefined || this.#current === undefined) return this.#endOverlap();
+    this.#overlap?.stopTimer();
+    this.#overlap = undefined;
+    this.#tellMissed(this.#current.brings);
   }
 
   /**
@@ -272,6 +302,12 @@ export class ChangeListener implements ListenOwner {
     for (const uri of this.#uris) this.#pending.refuse(uri, UNAVAILABLE);
     this.#uris.clear();
   }
+}
+
+/** Returns the resource that the notification says has changed. Undefined if the notification is about something else. */
+function updatedResource(frame: Frame): string | undefined {
+  const uri = frame.method === RESOURCE_UPDATED ? readField(frame, 'uri') : undefined;
+  return typeof uri === 'string' ? uri : undefined;
 }
 
 const UNAVAILABLE: RpcError = { code: METHOD_NOT_FOUND, message: 'The server does not report changes of resources.' };

@@ -1,5 +1,3 @@
-import { RecentNames } from '../../collections/bounded-collections.ts';
-import type { Clock } from '../../deps.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { ListenFilter } from '../../mcp/translate/listen-filter.ts';
 import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/vocabulary/methods.ts';
@@ -127,42 +125,94 @@ export function commonFlags(a: ListFlags, b: ListFlags): ListFlags {
   };
 }
 
-/** Longest time between the reports of one change by two streams. */
+/**
+ * Time for which a stream stays open after the acknowledgment of its successor. Each may have a connection of its own,
+ * so reports of the old one may arrive later than the acknowledgment, although they were sent before.
+ */
 export const OVERLAP_MS = 250;
 /**
- * Limits for the changes remembered within that time, in number and in characters of their names. Beyond them, a change
- * may be reported twice.
+ * Limits for the changes that are compared in this time: their number, and the bytes of their names and notifications.
+ * A change beyond them may be reported twice.
  */
-export const MAX_RECENT = 1000;
-export const MAX_RECENT_LENGTH = 256 * 1024;
+export const MAX_COMPARED = 1000;
+export const MAX_COMPARED_BYTES = 256 * 1024;
+
+/** A stream that the server has acknowledged, and the changes that it reports. */
+export interface Acknowledged {
+  readonly stream: ServerSubscription;
+  readonly brings: ListenFilter;
+}
+
+interface Compared {
+  /** Number of reports by the new stream, less those by the old one. */
+  lead: number;
+  /** The latest report of the new stream. */
+  readonly latest: Frame | undefined;
+}
 
 /**
- * Detects changes that are reported twice while one stream replaces another. A change that the same stream reports
- * twice has happened twice.
+ * Two streams of one client, while one takes the place of the other. Both report a change that happens now, and the
+ * client is to hear of it once. Reports of the old stream are passed on. Those of the new one are kept until the old
+ * stream is closed, and then count only if the old one has reported fewer changes of this name. A client that was told of
+ * a change shortly before may have looked before the next one, so that time alone does not tell a repetition.
  */
-export class RecentChanges<Stream> {
-  readonly #clock: Clock;
-  readonly #seen = new RecentNames<{ readonly stream: Stream; readonly atMs: number }>({
-    count: MAX_RECENT,
-    length: MAX_RECENT_LENGTH,
-  });
+export class StreamOverlap {
+  readonly old: ServerSubscription;
+  readonly new: ServerSubscription;
+  readonly #ofOld: ReadonlySet<string>;
+  readonly #ofNew: ReadonlySet<string>;
+  readonly #compared = new Map<string, Compared>();
+  #bytes = 0;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(previous: Acknowledged, next: Acknowledged) {
+    this.old = previous.stream;
+    this.new = next.stream;
+    this.#ofOld = new Set(previous.brings.resourceSubscriptions);
+    this.#ofNew = new Set(next.brings.resourceSubscriptions);
   }
 
-  /** Returns true if another stream has just reported this change. Otherwise remembers it. */
-  isRepeated(stream: Stream, change: string): boolean {
-    const nowMs = this.#clock.now();
-    const seen = this.#seen.get(change);
-    if (seen !== undefined && seen.stream !== stream && nowMs - seen.atMs <= OVERLAP_MS) return true;
-    this.#seen.set(change, { stream, atMs: nowMs });
-    return false;
+  /** Returns true if the old stream may report the resource, which can be part of one that the stream was asked for. */
+  #isOfOld(uri: string): boolean {
+    return this.#ofOld.has(uri) || (this.#ofOld.size > 0 && !this.#ofNew.has(uri));
   }
 
-  clear(): void {
-    this.#seen.clear();
+  /** Notes a change that the old stream has reported, and that is passed on. */
+  reportedByOld(name: string): void {
+    const { lead, latest } = this.#compared.get(name) ?? NEVER_REPORTED;
+    this.#compare(name, { lead: lead - 1, latest });
   }
+
+  /**
+   * Keeps a change that the new stream has reported. Returns false if it has to be passed on now, because the old stream
+   * does not report it, or because too much is kept.
+   * @param uri the resource, if the change is one of a resource
+   */
+  keep(name: string, uri: string | undefined, frame: Frame): boolean {
+    if (uri !== undefined && !this.#isOfOld(uri)) return false;
+    const { lead } = this.#compared.get(name) ?? NEVER_REPORTED;
+    return this.#compare(name, { lead: lead + 1, latest: frame });
+  }
+
+  #compare(name: string, compared: Compared): boolean {
+    const before = this.#compared.get(name);
+    const bytes = this.#bytes + sizeOf(name, compared) - (before === undefined ? 0 : sizeOf(name, before));
+    const isTooMuch = bytes > MAX_COMPARED_BYTES || (before === undefined && this.#compared.size >= MAX_COMPARED);
+    if (isTooMuch) return false;
+    this.#bytes = bytes;
+    this.#compared.set(name, compared);
+    return true;
+  }
+
+  /** Returns the latest reports of the changes that only the new stream has reported. */
+  reportedByNewAlone(): readonly Frame[] {
+    return [...this.#compared.values()].flatMap(({ lead, latest }) => (lead > 0 && latest ? [latest] : []));
+  }
+}
+
+const NEVER_REPORTED: Compared = { lead: 0, latest: undefined };
+
+function sizeOf(name: string, { latest }: Compared): number {
+  return name.length + (latest?.bytes.length ?? 0);
 }
 
 const REFUSED: RpcError = { code: INVALID_PARAMS, message: 'The server does not report changes of this resource.' };

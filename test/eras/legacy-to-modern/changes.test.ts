@@ -1,4 +1,9 @@
 import test from 'ava';
+import {
+  MAX_COMPARED,
+  MAX_COMPARED_BYTES,
+  OVERLAP_MS,
+} from '../../../src/eras/legacy-to-modern/server-subscription.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -94,6 +99,9 @@ test('many subscribes and an unsubscribe make one subscription, opened before th
   within(session, TOOLS, {}, base);
   t.is(session.heard().filter(({ method }) => method === TOOLS).length, 1);
   acknowledge(session, listen?.params.notifications);
+  session.clock.advance(249);
+  t.deepEqual(session.asked(), []);
+  session.clock.advance(1);
   const [closed, ...rest] = session.asked();
   t.is(closed?.method, 'notifications/cancelled');
   t.is(closed?.params.requestId, base);
@@ -117,24 +125,108 @@ test('a filter that changes while a subscription opens is asked for right after'
   t.deepEqual(second?.params.notifications.resourceSubscriptions, ['test://a', 'test://b']);
 });
 
-test('while two subscriptions overlap, a change that both report reaches the client once', (t) => {
+/** A session whose stream has just been replaced, and what its client is told of changes of the tools from then on. */
+function replaceStream(subscribed: readonly string[] = []) {
   const session = openListening();
-  const [base] = session.listens;
-  subscribe(session, 'test://a');
-  session.clock.advance(30);
-  within(session, TOOLS, {}, base);
-  acknowledge(session, { ...LISTS, resourceSubscriptions: ['test://a'] });
-  within(session, TOOLS);
-  const changes = () => session.heard().filter(({ method }) => method === TOOLS).length;
+  for (const uri of subscribed) subscribe(session, uri);
+  if (subscribed.length > 0) settle(session);
+  session.clock.advance(OVERLAP_MS);
+  session.asked();
+  const old = session.listens.at(-1);
+  subscribe(session, 'test://new');
+  settle(session);
+  session.heard();
+  const changes = (method = TOOLS): number => session.heard().filter((message) => message.method === method).length;
+  return { session, old, changes };
+}
+
+test('while two subscriptions overlap, a change that both report reaches the client once', (t) => {
+  const { session, old, changes } = replaceStream();
+  within(session, TOOLS, {}, old);
   t.is(changes(), 1);
   within(session, TOOLS);
-  t.is(changes(), 0, 'within 250 ms it is the same');
-  session.clock.advance(251);
+  within(session, TOOLS);
+  t.is(changes(), 0);
+  within(session, TOOLS, {}, old);
+  t.is(changes(), 1, 'the new one was faster');
+  session.clock.advance(OVERLAP_MS);
+  t.is(changes(), 0);
   within(session, TOOLS);
   within(session, TOOLS);
-  t.is(changes(), 2, 'afterwards each is one of its own');
-  within(session, TOOLS, {}, base);
-  t.is(changes(), 0, 'the old one is closed');
+  t.is(changes(), 2, 'the old one is closed');
+  within(session, TOOLS, {}, old);
+  t.is(changes(), 0);
+});
+
+test('a change that was on its way on the old subscription when the new one was acknowledged is not lost', (t) => {
+  const { session, old, changes } = replaceStream();
+  session.clock.advance(OVERLAP_MS - 1);
+  within(session, TOOLS, {}, old);
+  t.is(changes(), 1);
+});
+
+test('a change that only the new subscription has reported when the old one is closed is told then', (t) => {
+  const { session, old, changes } = replaceStream(['test://old']);
+  within(session, TOOLS, {}, old);
+  for (let n = 0; n < 3; n += 1) within(session, TOOLS, { n });
+  within(session, UPDATED, { uri: 'test://old/part' });
+  t.is(changes(), 1);
+  session.clock.advance(OVERLAP_MS);
+  t.deepEqual(
+    session.heard().map(({ method, params }) => [method, params]),
+    [
+      [TOOLS, { n: 2 }],
+      [UPDATED, { uri: 'test://old/part' }],
+    ],
+  );
+});
+
+test('a change of what only the new subscription was asked for is told at once', (t) => {
+  const { session, changes } = replaceStream(['test://old']);
+  within(session, UPDATED, { uri: 'test://new' });
+  t.is(changes(UPDATED), 1);
+  within(session, UPDATED, { uri: 'test://old' });
+  t.is(changes(UPDATED), 0);
+  unsubscribe(session, 'test://old');
+  session.clock.advance(OVERLAP_MS);
+  t.is(changes(UPDATED), 0, 'the client does not want it any more');
+});
+
+test('a replaced subscription whose connection breaks may have had more to report', (t) => {
+  const { session, old, changes } = replaceStream();
+  session.serverSays({ id: old, error: { code: -32603, message: 'broken' } });
+  t.is(changes(), 1);
+  t.deepEqual(session.asked(), []);
+});
+
+test('a replaced subscription that the server ends has reported everything', (t) => {
+  const { session, old, changes } = replaceStream();
+  within(session, TOOLS, {}, old);
+  within(session, TOOLS);
+  session.serverSays({ id: old, result: { resultType: 'complete' } });
+  t.is(changes(), 1);
+  within(session, TOOLS);
+  t.is(changes(), 1);
+});
+
+test('a subscription that is replaced twice in a moment is closed before the next one', (t) => {
+  const { session, old, changes } = replaceStream();
+  within(session, TOOLS);
+  subscribe(session, 'test://newer');
+  const [, closed] = settle(session);
+  t.is(closed?.params.requestId, old);
+  t.is(changes(), 1);
+});
+
+test('beyond a limit, changes that both subscriptions report are told twice rather than not at all', (t) => {
+  const { session, old, changes } = replaceStream(['test://old']);
+  const uriOf = (n: number): string => `test://old/${n}`;
+  for (let n = 0; n <= MAX_COMPARED; n += 1) within(session, UPDATED, { uri: uriOf(n) });
+  t.is(changes(UPDATED), 1);
+  for (let n = 0; n <= MAX_COMPARED; n += 1) within(session, UPDATED, { uri: uriOf(n) }, old);
+  t.is(changes(UPDATED), MAX_COMPARED + 1);
+  within(session, UPDATED, { uri: uriOf(0), text: 'x'.repeat(MAX_COMPARED_BYTES) });
+  t.is(changes(UPDATED), 1);
 });
 
 test('updates come for what is subscribed and its parts, and not for what was unsubscribed', (t) => {
@@ -164,6 +256,7 @@ test('a resource the server does not take is refused, and not asked for again', 
   const byId = new Map(session.heard().map((message) => [message.id, message]));
   t.is(byId.get('sub test://a')?.error.code, -32602);
   t.deepEqual(byId.get('sub test://b')?.result, {});
+  session.clock.advance(OVERLAP_MS);
   session.asked();
   session.clock.advance(60_000);
   t.deepEqual(session.asked(), []);
@@ -206,6 +299,8 @@ test('a subscription that dies is opened again, later and later, and then the cl
   const session = openListening();
   subscribe(session, 'test://a');
   settle(session);
+  session.clock.advance(OVERLAP_MS);
+  session.asked();
   session.heard();
   for (const delayMs of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) {
     session.serverSays({ id: session.listens.at(-1), error: { code: -32603, message: 'lost' } });
