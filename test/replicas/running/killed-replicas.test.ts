@@ -1,4 +1,4 @@
-/** The matrix again while replicas die: what is tried here of each pair, and what is not, says docs/internals/decisions/0036. */
+/** The matrix again while replicas die: `Consequence` says what each pair allows, and docs/internals/decisions/0022-tests.md why. */
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
 import type { ClientName } from '../../matrix/clients.ts';
