@@ -51,7 +51,7 @@ export default {
   workerThreads: false,
   // With room for what is young, V8 moves less of it: a tenth of a test's time is spent there.
   nodeArguments: ['--enable-source-maps', '--max-semi-space-size=32'],
-  // A silence that ends while a test's own limit runs is not noticed any more, so no limit of a test is longer but those of images.
+  // A silence that ends while a test's own limit runs is not noticed anymore, so no limit of a test is longer but those of images.
   timeout: '5m',
   concurrency: 4,
   sortTestFiles: compare,

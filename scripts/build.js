@@ -183,7 +183,7 @@ function writeVersion({ onLoad }) {
   });
 }
 
-/** The licences of bundled packages ask to be passed on with their code. */
+/** The licenses of bundled packages ask to be passed on with their code. */
 async function collectLicenses(inputs) {
   const directories = new Set(inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
   const sections = [...directories].sort().map(async (directory) => {
@@ -196,6 +196,6 @@ async function collectLicenses(inputs) {
 async function readLicense(directory) {
   const name = (await readdir(directory)).find((file) => /^licen[cs]e/i.test(file));
   return name === undefined
-    ? '(no licence file in the package)'
+    ? '(no license file in the package)'
     : (await readFile(`${directory}/${name}`, 'utf8')).trim();
 }

@@ -59,7 +59,7 @@ export function renderManPage(): string {
     '.SH ENVIRONMENT',
     plain(OF_VALUES),
     '.PP',
-    plain('NO_COLOR switches colours off, FORCE_COLOR switches them on where the output is no terminal.'),
+    plain('NO_COLOR switches colors off, FORCE_COLOR switches them on where the output is no terminal.'),
     '.SH EXIT STATUS',
     ...EXIT_STATUS.flatMap(({ left, right }) => ['.TP', bold(left), plain(right)]),
     '.SH EXAMPLES',

@@ -1,4 +1,4 @@
-/** Colours of the pictures in the documents, which are drawn once for light and once for dark pages. */
+/** Colors of the pictures in the documents, which are drawn once for light and once for dark pages. */
 export interface Theme {
   readonly text: string;
   readonly faint: string;

@@ -66,7 +66,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay/sessions/restore-session.ts',
     'relay/sessions/session-state.ts',
     'relay/dialer-adapters.ts',
-    'relay/tool-catalogue.ts',
+    'relay/tool-catalog.ts',
     'collections',
     'mcp',
     'wire',

@@ -221,7 +221,7 @@ test('a probe that fails itself is told like any other failure', async (t) => {
   t.is(exitCode, 69);
 });
 
-test('logs with colours on a terminal, unless NO_COLOR is set', async (t) => {
+test('logs with colors on a terminal, unless NO_COLOR is set', async (t) => {
   const terminal = { stderr: { write: () => true, isTTY: true } };
   t.like((await run(['--', 'x'], terminal)).logOptions, { format: 'pretty', colors: true });
   t.like((await run(['--', 'x'], { ...terminal, env: { NO_COLOR: '1' } })).logOptions, {

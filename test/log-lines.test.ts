@@ -53,7 +53,7 @@ test('the banner stands as it is', (t) => {
   t.is(render({ banner: 'line', msg: '' }), '\n');
 });
 
-test('the time is that of the day, with colours where they are wanted', (t) => {
+test('the time is that of the day, with colors where they are wanted', (t) => {
   t.regex(render({ msg: 'x' }), /^\d\d:\d\d:01 x\n$/);
   t.regex(render({ msg: 'x' }, { fields: 'shown' }), /^\d\d:\d\d:01\.007 x\n$/);
   const colored = render({ level: 'error', msg: 'x' }, { colors: true });

@@ -56,7 +56,7 @@ test('pretty lines have their fields where details were asked for, without the p
   t.regex(lines[1] ?? '', /^[\d:.]{12} debug everything is well \{"server":"everything"\}\n$/);
 });
 
-test('pretty lines have colours only when asked for', async (t) => {
+test('pretty lines have colors only when asked for', async (t) => {
   const colorStart = String.fromCharCode(27);
   const plain = await collect({ format: 'pretty', colors: false });
   plain.log.info('x');

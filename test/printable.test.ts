@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../src/errors.ts';
 import { escapeHidden, hideSecrets, printableLine, printableLines, showHidden, toPrintable } from '../src/printable.ts';
 
-test('removes colours and cursor movements', (t) => {
+test('removes colors and cursor movements', (t) => {
   t.is(toPrintable('\u001b[31mred\u001b[0m \u001b[2Kdone\u001b]0;title\u0007', 100), 'red done');
 });
 

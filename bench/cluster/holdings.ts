@@ -27,7 +27,7 @@ const REPLICAS = 3;
 const SETTLE_MS = 500;
 const BYTES_OF_A_MIB = 1024 * 1024;
 
-/** Counts what replicas ask Redis while nobody calls: before any of them has to do with another one, and afterwards. */
+/** Counts what replicas ask Redis while nobody calls: before any of them has to do with another one, and afterward. */
 export async function measureRest(leases: number, { bed, meter }: Parts): Promise<RestFigures> {
   const replicas: Bridge[] = [];
   for (let index = 0; index < REPLICAS; index += 1) {

@@ -114,7 +114,7 @@ class HttpSseLane implements Lane {
   }
 
   run(onDone: () => void, onFailure: (error: Error) => void): void {
-    // The answer and the acknowledgement of the post come in either order.
+    // The answer and the acknowledgment of the post come in either order.
     let missing = 2;
     let status = 0;
     const arrive = (): void => {

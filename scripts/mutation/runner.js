@@ -3,7 +3,7 @@
  * the tests that reach it, and not the start of a process for each of their files.
  *
  * The tests and their assertions are AVA's. A mutant is noticed when a test fails, but only if the same test passes without the
- * mutant directly afterwards: a failure that an earlier mutant left behind ends the process, and the mutant is tried in a new one.
+ * mutant directly afterward: a failure that an earlier mutant left behind ends the process, and the mutant is tried in a new one.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -49,7 +49,7 @@ class InProcessRunner {
   #files;
   /** By id, which names the file and the title. */
   #tests = new Map();
-  /** Those that noticed a mutant most recently: its neighbours are often noticed by the same. */
+  /** Those that noticed a mutant most recently: its neighbors are often noticed by the same. */
   #latest = [];
   #times = new Map(existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : []);
   #hits = existsSync(HITS) ? JSON.parse(readFileSync(HITS, 'utf8')) : {};

@@ -40,7 +40,7 @@ let entered = 0;
 const QUIET_MS = 50;
 
 /**
- * Records what src/ does from now until `call` has resolved and nothing happens any more: the end of a response comes
+ * Records what src/ does from now until `call` has resolved and nothing happens anymore: the end of a response comes
  * after the answer, and so does what is let go with it. What earlier calls have started is waited for first.
  */
 export async function record(call: () => Promise<void>): Promise<readonly Step[]> {

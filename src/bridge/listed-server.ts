@@ -21,7 +21,7 @@ import { nameServer } from './create-dialer.ts';
 import { createRouteTable, endpointsBelow, type RouteTable, sessionIdOf } from './create-routes.ts';
 import type { HubCall } from './hub-call.ts';
 import { Composite } from './lifecycle.ts';
-import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
+import { type DialedServer, type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
  * Time for open calls and sessions when a server's configuration is replaced: longer than most calls, but short enough
@@ -33,13 +33,13 @@ const REPLACED = new BridgeError(
   'The configuration of this server has changed; open a new session.',
 );
 
-export const NOT_SERVED = new BridgeError('ERR_SESSION_CLOSED', 'No server is served at this address any more.');
+export const NOT_SERVED = new BridgeError('ERR_SESSION_CLOSED', 'No server is served at this address anymore.');
 
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   /** Creates the dialers of a server, without starting a process or a connection. */
-  readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
+  readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialedServer>;
   readonly live: LiveStreams;
   /** This bridge as one of several replicas; undefined: there are no others. */
   readonly replica: Replica | undefined;
@@ -53,7 +53,7 @@ export interface ListedServerParts {
  * - `starting`: its instance is being created. `failure` is the error of the attempt before this one.
  * - `failed`: it could not be started. The next request tries again.
  * - `serving`: it is running with the current configuration.
- * - `removed`: it is not in the list any more.
+ * - `removed`: it is not in the list anymore.
  */
 type ListedState =
   | { readonly kind: 'idle' }
@@ -216,15 +216,15 @@ export class ListedServer extends Composite {
     const { listener, dial, live } = this.#parts;
     const deps = this.#deps();
     try {
-      const dialled = await dial(config, deps);
-      return new ServedServer({ config, listener, endpoints: this.endpoints, dialled, live, deps });
+      const dialed = await dial(config, deps);
+      return new ServedServer({ config, listener, endpoints: this.endpoints, dialed, live, deps });
     } catch (thrown) {
       throw toBridgeError(thrown);
     }
   }
 
   #failed(error: BridgeError, sinceMs = this.#parts.deps.clock.now()): void {
-    this.#state = { kind: 'failed', failure: { state: 'failing', error, sinceMs, dialling: 'refused' } };
+    this.#state = { kind: 'failed', failure: { state: 'failing', error, sinceMs, dialing: 'refused' } };
   }
 
   /** The configuration may have changed during the start, or the server may have been removed. */

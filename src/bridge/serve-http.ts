@@ -30,7 +30,7 @@ import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
 import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
-import type { DialledServer } from './served-server.ts';
+import type { DialedServer } from './served-server.ts';
 import type { ServerList } from './server-list.ts';
 
 /** The mount point at the host application's server. */
@@ -277,7 +277,7 @@ function createDial(
   /** Created with the first server, as all have the same limit of a message. */
   let bodyCapacity: BodyCapacity | undefined;
   const openShared = replica && ((name: string) => replica.openShared(name));
-  return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
+  return async (server: ServerConfig, deps: Deps): Promise<DialedServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
     const { close: closeCalls, ...callShare } = calls.share();

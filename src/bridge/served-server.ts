@@ -22,7 +22,7 @@ import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCall
 import type { Part } from './lifecycle.ts';
 
 /** The dialers of one server, and its shares of what all servers have in common. */
-export interface DialledServer {
+export interface DialedServer {
   /** Dialers for clients with a session. */
   readonly sessionDialers: CallerDialers;
   /** Dialers for self-contained requests. */
@@ -47,7 +47,7 @@ export interface ServedServerOptions {
   readonly listener: HttpListenerConfig;
   /** Paths at which it is served. */
   readonly endpoints: EndpointConfig;
-  readonly dialled: DialledServer;
+  readonly dialed: DialedServer;
   readonly live: LiveStreams;
   readonly deps: Deps;
 }
@@ -66,11 +66,11 @@ export class ServedServer implements Part {
   /** Clients on byte streams. */
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
-  readonly #dialled: DialledServer;
+  readonly #dialed: DialedServer;
 
-  constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, calls, bodies, replicated } = dialled;
-    this.#dialled = dialled;
+  constructor({ config, listener, endpoints, dialed, live, deps }: ServedServerOptions) {
+    const { sessionDialers, callDialers, calls, bodies, replicated } = dialed;
+    this.#dialed = dialed;
     const callers = describeCallers(listener, config);
     const parts = { calls, deps, shared: replicated?.state };
     this.sessions = createSessions(config, { ...parts, dialers: sessionDialers });
@@ -92,12 +92,12 @@ export class ServedServer implements Part {
     const { sessions, modernCalls } = this;
     replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
     this.routes = new Map(
-      [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialled.callerTokens)]),
+      [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialed.callerTokens)]),
     );
   }
 
   inspect(): InspectedPart {
-    const { calls, processes, queues } = this.#dialled;
+    const { calls, processes, queues } = this.#dialed;
     const requests = { queue: 'large_requests', items: undefined, bytes: calls.largeRequestBytes };
     return {
       sessions: this.sessions.size,
@@ -110,7 +110,7 @@ export class ServedServer implements Part {
   }
 
   readiness(): Readiness {
-    return this.#dialled.sessionDialers.readiness();
+    return this.#dialed.sessionDialers.readiness();
   }
 
   get hasCapacity(): boolean {
@@ -121,7 +121,7 @@ export class ServedServer implements Part {
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
     // Parked calls wait for answers that other replicas forward.
-    const { replicated, queues } = this.#dialled;
+    const { replicated, queues } = this.#dialed;
     const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
     await Promise.all([this.sessions.drain(graceMs), this.modernCalls.drain(graceMs, isAwaited)]);
   }
@@ -143,13 +143,13 @@ export class ServedServer implements Part {
   async close(reason: BridgeError): Promise<void> {
     this.sessions.close(reason);
     this.modernCalls.close(reason);
-    this.#dialled.replicated?.end();
+    this.#dialed.replicated?.end();
     this.streams.close(reason);
     const lastWords = this.webSockets.close(reason);
-    await Promise.all([this.#dialled.close(), lastWords]);
+    await Promise.all([this.#dialed.close(), lastWords]);
   }
 
   killNow(): void {
-    this.#dialled.sessionDialers.killNow();
+    this.#dialed.sessionDialers.killNow();
   }
 }

@@ -351,7 +351,7 @@ interface DescribedServer {
 }
 
 const READYZ = '/readyz';
-const ENDING: Readiness = { state: 'stopped', error: SHUTTING_DOWN, sinceMs: 0, dialling: 'refused' };
+const ENDING: Readiness = { state: 'stopped', error: SHUTTING_DOWN, sinceMs: 0, dialing: 'refused' };
 
 function segmentOf(path: string): string {
   const end = path.indexOf('/', 1);

@@ -87,5 +87,5 @@ export interface SunsetConfig {
   /** The date in milliseconds since 1970. */
   readonly atMs: number;
   /** The response to HTTP+SSE clients after that date: an error, or service as before. */
-  readonly afterwards: 'refuse' | 'serve';
+  readonly afterward: 'refuse' | 'serve';
 }

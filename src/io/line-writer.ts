@@ -38,7 +38,7 @@ export class LineWriter {
   }
 
   /**
-   * Sends a line, whose bytes must not change afterwards. Returns false if the writer is full. Drops lines after the
+   * Sends a line, whose bytes must not change afterward. Returns false if the writer is full. Drops lines after the
    * end of the stream.
    */
   send(line: Buffer): boolean {

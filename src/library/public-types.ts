@@ -106,7 +106,7 @@ export interface Bridge extends AsyncDisposable {
   listen(): Promise<readonly BridgeUrl[]>;
   inspect(): readonly ServerStatus[];
   /**
-   * Closes the bridge as `RunningServer.close` does. Requests for the bridge that `handle` receives afterwards are
+   * Closes the bridge as `RunningServer.close` does. Requests for the bridge that `handle` receives afterward are
    * rejected.
    */
   close(): Promise<void>;
@@ -250,7 +250,7 @@ export interface CallInfo {
  * - `answered`: the server sent a result.
  * - `tool-error`: the tool has run, and its result says that it failed.
  * - `error`: the server answered with an error of this code.
- * - `cancelled`: the client cancelled the request or disconnected.
+ * - `cancelled`: the client canceled the request or disconnected.
  * - `failed`: the bridge rejected the call or could not get a response.
  */
 export type CallOutcome =

@@ -180,7 +180,7 @@ function showOutcome(outcome: CallOutcome): string {
     case 'error':
       return `got an error of the server${outcome.code === undefined ? '' : ` (${outcome.code})`}`;
     case 'cancelled':
-      return 'was cancelled';
+      return 'was canceled';
     case 'failed':
       return `failed (${outcome.code})`;
   }

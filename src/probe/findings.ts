@@ -87,7 +87,7 @@ export class StepLog {
     this.#waiting(what);
   }
 
-  /** Shows what the user is to do; undefined: nothing any more, so that the request is waited for again. */
+  /** Shows what the user is to do; undefined: nothing anymore, so that the request is waited for again. */
   waitForUser(task: UserTask | undefined): void {
     if (task !== undefined) this.#waiting(task.what, task.limitMs);
     else if (this.#pending !== undefined) this.waitFor(`the answer to ${this.#pending.request}`);

@@ -18,7 +18,7 @@ export interface ChildSpec {
 }
 
 /**
- * The reason to end a child: it is not needed any more (the default), it hangs, or the bridge itself is about to exit
+ * The reason to end a child: it is not needed anymore (the default), it hangs, or the bridge itself is about to exit
  * and cannot end it later.
  */
 export type EndReason = 'unwanted' | 'hung' | 'urgent';

@@ -256,7 +256,7 @@ export class PtyOutput extends Readable {
     this.#master.resume();
   }
 
-  /** Called when the child has exited. The master must still be open and can be closed afterwards. */
+  /** Called when the child has exited. The master must still be open and can be closed afterward. */
   finish(): void {
     this.#master.off('data', this.#onData);
     this.#master.pause();

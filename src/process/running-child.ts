@@ -123,7 +123,7 @@ export class RunningChild implements Child {
     const { process, stdin, stdout, stderr, listener, clock, log } = this.#options;
     process.on('exit', (code, signal) => this.#exited(code, signal));
     process.on('error', (err) => log.debug({ err }, 'child process error'));
-    // EPIPE and similar errors need no handling here: `close` reports that the child does not read any more.
+    // EPIPE and similar errors need no handling here: `close` reports that the child does not read anymore.
     stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
     stdin.on('close', () => this.#closedEarly('stdin'));
     stdout.on('data', (chunk: Buffer) => {

@@ -27,7 +27,7 @@ export interface Lane {
 }
 
 /** The cause of a withdrawal. */
-export type CancelledBy = 'client' | 'timeout';
+export type CanceledBy = 'client' | 'timeout';
 
 /**
  * - `open`: forwarded and not answered.
@@ -36,7 +36,7 @@ export type CancelledBy = 'client' | 'timeout';
  */
 export type CallState =
   | { readonly kind: 'open' }
-  | { readonly kind: 'cancelled'; readonly by: CancelledBy }
+  | { readonly kind: 'cancelled'; readonly by: CanceledBy }
   | { readonly kind: 'settled' };
 
 const OPEN: CallState = { kind: 'open' };
@@ -89,7 +89,7 @@ export class Call extends ListMember {
     this.#state = SETTLED;
   }
 
-  cancel(by: CancelledBy): void {
+  cancel(by: CanceledBy): void {
     this.#leaveOpen();
     this.#state = { kind: 'cancelled', by };
   }

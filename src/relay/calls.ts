@@ -4,7 +4,7 @@ import { BridgeError, MAY_BE_FRAMED } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
-import { CANCELLED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
@@ -13,7 +13,7 @@ import { Call, type Lane } from './call.ts';
 import type { Observing } from './client-presence.ts';
 import {
   ANSWERED,
-  CANCELLED_CALL,
+  CANCELED_CALL,
   type CallOutcome,
   deprecatedQuestionsOf,
   type EndCall,
@@ -272,7 +272,7 @@ export class Calls implements Observing {
   cancel(owner: CallOwner, call: Call): void {
     call.cancel('client');
     this.#closed(owner, call);
-    if (call.onEnded !== undefined) this.#tell(call, CANCELLED_CALL);
+    if (call.onEnded !== undefined) this.#tell(call, CANCELED_CALL);
   }
 
   /**
@@ -323,7 +323,7 @@ export class Calls implements Observing {
 
 /** Returns the notification that tells the server that it need not finish a call. */
 export function withdrawal(call: Call, reason: string): Frame {
-  return notificationFrame(CANCELLED, { requestId: call.id, reason });
+  return notificationFrame(CANCELED, { requestId: call.id, reason });
 }
 
 /** Longest period between two checks for timeouts. Shorter limits are checked more often. */
@@ -341,7 +341,7 @@ export function shortestOf({ requestTimeoutMs, maxCallTimeMs = 0 }: CallTimes): 
 
 const DRAIN_POLL_MS = 20;
 
-/** Resolves when no call is open any more, or after `graceMs`. */
+/** Resolves when no call is open anymore, or after `graceMs`. */
 export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () => boolean): Promise<void> {
   const deadlineMs = clock.now() + graceMs;
   while (hasOpenCalls() && clock.now() < deadlineMs) {

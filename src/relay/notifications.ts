@@ -2,8 +2,8 @@
  * Finds the call that a notification of a server belongs to. Progress is not handled here, because it names its call by
  * a token.
  */
-import { findCancelledId, findSubscriptionId } from '../mcp/classify/correlators.ts';
-import { CANCELLED, LISTEN, LOG_MESSAGE } from '../mcp/vocabulary/methods.ts';
+import { findCanceledId, findSubscriptionId } from '../mcp/classify/correlators.ts';
+import { CANCELED, LISTEN, LOG_MESSAGE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import type { Call, CallTable } from './call.ts';
@@ -14,8 +14,8 @@ export function findCallOf(frame: Frame, open: CallTable, questions: Questions):
   switch (frame.method) {
     case LOG_MESSAGE:
       return open.sole();
-    case CANCELLED: {
-      const question = findCancelledId(frame);
+    case CANCELED: {
+      const question = findCanceledId(frame);
       return question && questions.close(question.value);
     }
     default:
@@ -36,7 +36,7 @@ export type Addressee = Call | 'client' | 'nobody';
  * @param known the call that the notification belongs to, according to the transport
  */
 export function findAddressee(frame: Frame, known: Call | undefined, open: CallTable): Addressee {
-  if (frame.method === CANCELLED) return findEndedListen(frame, open);
+  if (frame.method === CANCELED) return findEndedListen(frame, open);
   if (known !== undefined) return known.state.kind === 'open' ? known : 'nobody';
   switch (frame.method) {
     case LOG_MESSAGE:
@@ -51,8 +51,8 @@ export function findAddressee(frame: Frame, known: Call | undefined, open: CallT
  * A server may end a subscription by this notification, and nothing else. [spec 2026-07-28 basic/patterns/cancellation]
  */
 function findEndedListen(frame: Frame, open: CallTable): Addressee {
-  const cancelled = findCancelledId(frame);
-  const call = cancelled && open.find(cancelled.value);
+  const canceled = findCanceledId(frame);
+  const call = canceled && open.find(canceled.value);
   return call?.method === LISTEN ? call : 'nobody';
 }
 

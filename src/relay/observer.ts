@@ -149,7 +149,7 @@ export interface Observer {
   refused(client: ClientOrigin, reason: ErrorCode): void;
   /**
    * Called for each use of a deprecated feature, which may be often. `client` is undefined if the bridge itself uses
-   * the feature towards this server.
+   * the feature toward this server.
    */
   used(feature: DeprecatedFeature, by: { readonly server: string; readonly client: ObservedClient | undefined }): void;
 }
@@ -216,4 +216,4 @@ function isToolError(result: Frame): boolean {
 
 export const ANSWERED: CallOutcome = { kind: 'answered' };
 const TOOL_ERROR: CallOutcome = { kind: 'tool-error' };
-export const CANCELLED_CALL: CallOutcome = { kind: 'cancelled' };
+export const CANCELED_CALL: CallOutcome = { kind: 'cancelled' };

@@ -62,7 +62,7 @@ export interface ServerProcess {
    * Time of the latest output of the process: any bytes of a message or on stderr. Starts with the time of its start.
    */
   readonly lastHeardMs: number;
-  /** Resolves when nothing of the process group runs any more. Never rejects. */
+  /** Resolves when nothing of the process group runs anymore. Never rejects. */
   readonly gone: Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export interface UpstreamLink {
   /** The process that the server runs in. Undefined if the bridge has started none, or has not started it yet. */
   readonly process: ServerProcess | undefined;
   /**
-   * Sends a message to the server. `call` is given for requests, and for notifications about a request (cancelled).
+   * Sends a message to the server. `call` is given for requests, and for notifications about a request (canceled).
    * Returns false if the server is full; `serverDrained` follows.
    */
   send(frame: Frame, call?: Call): boolean;
@@ -104,9 +104,9 @@ export interface ServerListener {
   serverClosed(reason: BridgeError): void;
 }
 
-/** Owns a link to a server that may still have to be found when it is dialled. */
+/** Owns a link to a server that may still have to be found when it is dialed. */
 export interface LinkOwner extends ServerListener {
-  /** Called once the server is found. The owner listens to `link` already, which takes the place of the dialled link. */
+  /** Called once the server is found. The owner listens to `link` already, which takes the place of the dialed link. */
   serverFound(link: UpstreamLink): void;
 }
 
@@ -199,7 +199,7 @@ export interface CallerDialers extends Dialer {
   /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
   forCaller(environment: CallerEnvironment | undefined): DialerForCaller;
   /**
-   * Call this once for each link that was dialled, and for each server that was asked to take a call, for a caller with
+   * Call this once for each link that was dialed, and for each server that was asked to take a call, for a caller with
    * variables: when the link or the call has ended.
    */
   linkEnded(environment: CallerEnvironment): void;

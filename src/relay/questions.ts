@@ -31,7 +31,7 @@ export class Questions {
     this.#clock = clock;
   }
 
-  /** Called when the client answers nothing any more. Later questions get this reason. */
+  /** Called when the client answers nothing anymore. Later questions get this reason. */
   refuse(reason: BridgeError): void {
     this.#refused = reason;
   }

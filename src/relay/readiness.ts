@@ -14,8 +14,8 @@ export interface NotReady {
   readonly error: BridgeError;
   /** Time since when it has been so, by the clock of the bridge. */
   readonly sinceMs: number;
-  /** `refused`: dialling fails with the error, or waits. */
-  readonly dialling: 'allowed' | 'refused';
+  /** `refused`: dialing fails with the error, or waits. */
+  readonly dialing: 'allowed' | 'refused';
 }
 
 export const READY: Readiness = { state: 'ready' };
@@ -23,10 +23,10 @@ export const READY: Readiness = { state: 'ready' };
 /** Returns why no client should be sent to the server now. Clients of a server that is starting wait for it. */
 export function unreadinessOf(readiness: Readiness): NotReady | undefined {
   if (readiness.state === 'ready') return undefined;
-  return readiness.state === 'starting' && readiness.dialling === 'allowed' ? undefined : readiness;
+  return readiness.state === 'starting' && readiness.dialing === 'allowed' ? undefined : readiness;
 }
 
-/** Returns the error with which dialling would fail now. */
+/** Returns the error with which dialing would fail now. */
 export function dialRefusalOf(readiness: Readiness): BridgeError | undefined {
-  return readiness.state !== 'ready' && readiness.dialling === 'refused' ? readiness.error : undefined;
+  return readiness.state !== 'ready' && readiness.dialing === 'refused' ? readiness.error : undefined;
 }

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { ByteQueue } from '../collections/bounded-collections.ts';
 import { assertNever, BridgeError } from '../errors.ts';
-import { findCancelledId, findProgressOf, rewriteProgress } from '../mcp/classify/correlators.ts';
+import { findCanceledId, findProgressOf, rewriteProgress } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
-import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PROGRESS, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE, LIST_ROOTS, LISTEN, PROGRESS, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { ERAS, type Era, type EraRules, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
@@ -184,16 +184,16 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   }
 
   #notificationFromClient(frame: Frame): void {
-    if (frame.method !== CANCELLED) {
+    if (frame.method !== CANCELED) {
       // A notification has no answer, but a server may carry out a tool call that is sent as one.
       return this.#calls.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
     }
-    const cancelled = findCancelledId(frame);
-    const call = cancelled && this.#open.find(cancelled.value);
+    const canceled = findCanceledId(frame);
+    const call = canceled && this.#open.find(canceled.value);
     if (call === undefined) {
       // The request was answered already, or never sent. Such a notification may be ignored.
       // [spec 2025-11-25 basic/utilities/cancellation]
-      return this.#log.debug('client cancelled a request that is not open');
+      return this.#log.debug('client canceled a request that is not open');
     }
     // [spec 2025-11-25 basic/utilities/cancellation] a client must not cancel `initialize`.
     if (call.method === INITIALIZE) return;
@@ -363,7 +363,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     }
     this.#calls.heard(addressee);
     // A server may end a subscription by this notification, or by an answer.
-    if (frame.method === CANCELLED) this.#calls.endedByServer(this, addressee, frame);
+    if (frame.method === CANCELED) this.#calls.endedByServer(this, addressee, frame);
     this.#toClient(frame, addressee);
   }
 
@@ -412,7 +412,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#link = link;
     for (const call of this.#open.all()) if (call.state.kind === 'open') this.#fail(call, reason);
     for (const requestId of this.#questions.takeAll()) {
-      this.#toClient(notificationFrame(CANCELLED, { requestId, reason: 'the server is gone' }));
+      this.#toClient(notificationFrame(CANCELED, { requestId, reason: 'the server is gone' }));
     }
   }
 

@@ -162,7 +162,7 @@ export class Replica {
   readiness(): Readiness {
     const isDoubtful = !this.#cluster.isHeld && [...this.#servers].some(({ state }) => state.sessions !== undefined);
     if (!isDoubtful) return READY;
-    return { state: 'failing', error: NOT_HELD, sinceMs: this.#deps.clock.now(), dialling: 'refused' };
+    return { state: 'failing', error: NOT_HELD, sinceMs: this.#deps.clock.now(), dialing: 'refused' };
   }
 
   get isStoreAvailable(): boolean {

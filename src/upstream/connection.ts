@@ -29,7 +29,7 @@ export interface LifeCheck {
   sent(frame: Frame, call: Call | undefined): void;
   /** Called with each message of the server. Returns true if it answers a question of the check, and is for nobody else. */
   takes(frame: Frame, call: Call | undefined): boolean;
-  /** The server is not read any more, so signs of its life would not be seen. */
+  /** The server is not read anymore, so signs of its life would not be seen. */
   paused(): void;
   resumed(): void;
   /** Called last, when the connection has ended or was closed. */

@@ -48,7 +48,7 @@ export type ReadResult =
 
 /**
  * Reads a body or line of an untrusted client. The result is valid JSON in valid UTF-8, on one line, with an envelope
- * that all parsers read alike. Frames are views of `bytes`, which the caller must not use any more: raw newlines
+ * that all parsers read alike. Frames are views of `bytes`, which the caller must not use anymore: raw newlines
  * between tokens are overwritten with spaces. Never throws.
  */
 export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {

@@ -77,7 +77,7 @@ function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor)
 }
 
 /**
- * Reads simple members backwards from the final `}`, not past `floor`. Many servers write `"result":…` first and
+ * Reads simple members backward from the final `}`, not past `floor`. Many servers write `"result":…` first and
  * `"jsonrpc":"2.0","id":5` last; this spares the walk over a result of a megabyte to get there.
  *
  * Why it is sound, given valid JSON: the final `}` closes the outer object, so the token before it ends that object's

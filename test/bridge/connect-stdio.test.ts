@@ -96,7 +96,7 @@ test('after the end of input a call that may be silent has all of --max-call-tim
   t.true(isWaiting());
 });
 
-/** What tells that nobody waits for an answer any more, or not for long. */
+/** What tells that nobody waits for an answer anymore, or not for long. */
 const REASONS = {
   'Ctrl-C': ({ bridge }) => void bridge.shutdown('SIGINT'),
   'a terminal that closes': ({ bridge }) => void bridge.shutdown('SIGHUP'),

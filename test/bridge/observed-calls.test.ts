@@ -17,7 +17,7 @@ import { modern, postModern } from '../downstream/streamable-stateless/modern-po
 import { FakeCaller } from '../relay/call-pair.ts';
 import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { asUpstream } from '../support/dialers.ts';
-import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
+import { createFakeDeps, type Dialed, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
 import { openInitializedSse, openStreamable } from '../support/legacy-clients.ts';
@@ -48,7 +48,7 @@ class ScriptedServer {
   #waiting: { readonly request: Frame; readonly listener: ServerListener } | undefined;
 
   constructor() {
-    this.dialer.onDial = ({ link, listener }: Dialled) => {
+    this.dialer.onDial = ({ link, listener }: Dialed) => {
       link.onSend = ({ frame }) => {
         const { id, method } = frame;
         if (method === 'initialize') listener.fromServer(serverFrame({ id, result: GREETING }));
@@ -272,7 +272,7 @@ for (const { title, create, client, left, lasts } of KINDS) {
       ({ server }) => server.answers({ error: { code: -32602, message: 'no' } }),
       { kind: 'error', code: -32602 },
     ],
-    ['is cancelled', (scene) => scene.cancels(), { kind: 'cancelled' }],
+    ['is canceled', (scene) => scene.cancels(), { kind: 'cancelled' }],
     ['takes too long', (scene) => scene.timesOut(), failed('ERR_UPSTREAM_TIMEOUT')],
     ['loses its server', ({ server }) => server.exits(), failed('ERR_UPSTREAM_EXITED')],
     ['loses its client', (scene) => scene.leaves(), left],

@@ -51,13 +51,13 @@ test('a legacy session of a command passes byte for byte, on the bare link to it
   const dialer = await start(t, 'serve', 'legacy');
   for (const session of ['first', 'second']) {
     const listener = new FakeServerListener();
-    const dialled = dialer.dial(listener);
+    const dialed = dialer.dial(listener);
     await ask(
-      dialled,
+      dialed,
       listener,
       '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}',
     );
-    const link = listener.found ?? dialled;
+    const link = listener.found ?? dialed;
     t.true(link instanceof DuplexConnection, session);
     await isUntouched(t, link, listener, '');
   }
@@ -67,8 +67,8 @@ test('modern requests of one pipe pass byte for byte, on the bare link to the pr
   const dialer = await start(t, 'connect', 'modern');
   for (const pipe of ['first', 'second']) {
     const listener = new FakeServerListener();
-    const dialled = dialer.dialCalls(listener, PIPE);
-    await isUntouched(t, dialled, listener, `,${META}`);
-    t.true((listener.found ?? dialled) instanceof DuplexConnection, pipe);
+    const dialed = dialer.dialCalls(listener, PIPE);
+    await isUntouched(t, dialed, listener, `,${META}`);
+    t.true((listener.found ?? dialed) instanceof DuplexConnection, pipe);
   }
 });

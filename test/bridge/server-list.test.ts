@@ -101,7 +101,7 @@ async function startList(
     fail: (error: BridgeError | undefined) => {
       failure = error;
     },
-    /** Whoever is dialled from now on is there when the returned function is called. */
+    /** Whoever is dialed from now on is there when the returned function is called. */
     hold: () => {
       let release = (): void => {};
       held = new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Sessions that a bridge has stored, and another one goes on with, at servers that do not know them any more. */
+/** Sessions that a bridge has stored, and another one goes on with, at servers that do not know them anymore. */
 import test, { type ExecutionContext } from 'ava';
 import { findRevision, LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
 import type { SessionDialer } from '../../src/relay/ports.ts';

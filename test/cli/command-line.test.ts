@@ -195,7 +195,7 @@ test('on Windows the -- is shown in quotes: PowerShell keeps a bare one for itse
   );
 });
 
-test('a misspelt verb names the right one', (t) => {
+test('a misspelled verb names the right one', (t) => {
   t.is(refusal('sreve', '--', 'a'), 'Unknown command "sreve"; did you mean serve?');
   t.is(refusal('conect', 'https://example.com/mcp'), 'Unknown command "conect"; did you mean connect?');
 });

@@ -102,7 +102,7 @@ function logOut(world: LoginWorld): void {
 
 for (const client of ['legacy', 'modern'] as const) {
   for (const server of ['legacy', 'modern'] as const) {
-    test(`a ${client} client of a ${server} server shows address and code before the login, and its call goes on afterwards`, async (t) => {
+    test(`a ${client} client of a ${server} server shows address and code before the login, and its call goes on afterward`, async (t) => {
       const world = await protect(t, server);
       const enterCode = (): Action => {
         world.refuseTokens = [];

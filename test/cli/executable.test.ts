@@ -143,7 +143,7 @@ test('with --no-sse it serves Streamable HTTP alone, and its log names no other 
   t.deepEqual(await closed, [0, null]);
 });
 
-test('goes on serving when nobody reads its stderr any more', async (t) => {
+test('goes on serving when nobody reads its stderr anymore', async (t) => {
   const child = start(t, ['--port', '0', '--log-level', 'debug', ...SERVER]);
   const closed = once(child, 'close');
   const [url] = await whenListening(child);

@@ -551,11 +551,11 @@ test('the help fits narrow terminals and does not sprawl over wide ones', (t) =>
   t.true(widest(help(300, OVERVIEW)) <= 80);
 });
 
-test('colours change nothing but the looks', (t) => {
+test('colors change nothing but the looks', (t) => {
   for (const topic of TOPICS) {
     const colored = renderHelp({ topic, columns: 80, color: true });
     t.true(colored.includes('\u001b[1m'), JSON.stringify(topic));
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colors are control characters.
     t.is(colored.replaceAll(/\u001b\[\d+m/g, ''), help(80, topic));
   }
 });

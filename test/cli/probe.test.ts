@@ -36,7 +36,7 @@ test('a stdio server: the report for people is on stdout, nothing is on stderr, 
   t.is(code, 0);
   t.regex(stdout, /^usable after /m);
   t.regex(stdout, /stdio, legacy/);
-  t.false(stdout.includes('\u001b'), 'no colours where it is no terminal');
+  t.false(stdout.includes('\u001b'), 'no colors where it is no terminal');
   t.is(stderr, '');
 });
 

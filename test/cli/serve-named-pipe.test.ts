@@ -13,7 +13,7 @@ const CALL = { name: 'environment', arguments: { variable: 'pid' } };
 const isWindows = process.platform === 'win32';
 /** Only Windows has named pipes. */
 const onWindows = isWindows ? test : test.skip;
-const title = (behaviour: string): string => (isWindows ? behaviour : `${behaviour} (only Windows has named pipes)`);
+const title = (behavior: string): string => (isWindows ? behavior : `${behavior} (only Windows has named pipes)`);
 
 onWindows(title('a client of HTTP and a client on stdio use a server at a named pipe'), async (t) => {
   const name = `mcp-portage-${process.pid}`;

@@ -28,7 +28,7 @@ async function ask(bridge: Bridge, client: 'legacy' | 'modern'): Promise<string>
 const executable = (program: string): string => `#!${process.execPath}\n${program}\n`;
 const WORKS = executable(`import(${JSON.stringify(fixture('echo'))});`);
 const FAULTS = [
-  ['does not exist any more', undefined, 'ERR_UPSTREAM_SPAWN'],
+  ['does not exist anymore', undefined, 'ERR_UPSTREAM_SPAWN'],
   ['exits at once', executable('process.exit(3);'), 'ERR_UPSTREAM_EXITED'],
   ['never answers', executable('process.stdin.resume();'), /^ERR_UPSTREAM_(TIMEOUT|PROTOCOL|DETECT)$/],
 ] as const;

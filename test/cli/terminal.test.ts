@@ -145,7 +145,7 @@ ptyTest('a terminal gets nothing of the kind with NO_COLOR', async (t) => {
 });
 
 for (const [what, isTerminal, env, expected] of [
-  ['a terminal has colours', true, {}, true],
+  ['a terminal has colors', true, {}, true],
   ['a file has none', false, {}, false],
   ['NO_COLOR takes them from a terminal', true, { NO_COLOR: '1' }, false],
   ['an empty NO_COLOR means nothing', true, { NO_COLOR: '' }, true],

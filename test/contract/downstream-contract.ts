@@ -49,7 +49,7 @@ async function nextMessage(client: ContractClient): Promise<Message> {
   return JSON.parse(await client.next()) as Message;
 }
 
-/** What every transport towards clients must do, with a real relay and a scripted server behind it. */
+/** What every transport toward clients must do, with a real relay and a scripted server behind it. */
 export function testDownstreamContract(test: TestFn, { name, start }: DownstreamContract): void {
   async function connect(t: ExecutionContext) {
     const bridge = await start(t);

@@ -217,7 +217,7 @@ export const LIMIT_TESTS: Readonly<Record<string, readonly string[]>> = {
       'test/eras/legacy-to-modern/changes.test.ts',
     ],
   'tools whose requirements are remembered, per caller (of up to 256), or per session': [
-    'test/relay/tool-catalogue.test.ts',
+    'test/relay/tool-catalog.test.ts',
     'test/upstream/streamable-stateless/tool-headers.test.ts',
     'test/downstream/streamable-stateless/listed-tools.test.ts',
   ],
@@ -326,7 +326,7 @@ export const LIMIT_TESTS: Readonly<Record<string, readonly string[]>> = {
     'test/http/login/bound-tokens.test.ts',
   ],
   'size of a document of an authorization server; time to fetch it': ['test/http/login/address-guard.test.ts'],
-  'size of requests that were cancelled before a shared server read them': [
+  'size of requests that were canceled before a shared server read them': [
     'test/relay/shared/withdrawn-requests.test.ts',
   ],
   'messages held back while a shared server starts': ['test/relay/shared/legacy/shared-waiting.test.ts'],

@@ -117,7 +117,7 @@ test('no value from outside becomes part of a shell command', async (t) => {
   }
 });
 
-test('a checkout leaves no credentials behind for what is installed afterwards', async (t) => {
+test('a checkout leaves no credentials behind for what is installed afterward', async (t) => {
   for (const { name, job } of await readJobs(t)) {
     for (const step of job.steps) {
       if (step.uses?.startsWith('actions/checkout@')) t.is(step.with?.['persist-credentials'], false, name);

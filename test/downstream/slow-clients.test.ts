@@ -129,7 +129,7 @@ test('a peer that is gone without a word is found out by what is sent to keep it
   socket.write('GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n');
   await socket.until(/event: endpoint/);
   t.is(harness.sessions.size, 1);
-  // What its machine answers to a packet of a connection it does not know (any more).
+  // What its machine answers to a packet of a connection it does not know (anymore).
   socket.socket.on('data', (chunk) => String(chunk).includes(': keep-alive') && socket.socket.resetAndDestroy());
   harness.clock.advance(KEEP_ALIVE_MS + 1000);
   await waitFor(() => harness.sessions.size === 0, { message: 'the end of the session' });

@@ -23,10 +23,10 @@ test('messages of the modern era pass in both directions with their bytes untouc
   say(call);
   const request = await server.latest.next('tools/call');
   t.is(request.bytes.toString(), call);
-  const cancelled = `{"method":"notifications/cancelled","params":{"reason":"é","requestId":"c" },"jsonrpc":"2.0"}`;
+  const canceled = `{"method":"notifications/cancelled","params":{"reason":"é","requestId":"c" },"jsonrpc":"2.0"}`;
   say(modern('c', 'tools/call'));
-  say(cancelled);
-  t.is((await server.latest.next('notifications/cancelled')).bytes.toString(), cancelled);
+  say(canceled);
+  t.is((await server.latest.next('notifications/cancelled')).bytes.toString(), canceled);
   for (const said of [
     '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":"p\\u00e9"}}',
     '{"result":{"resultType":"complete","big":12345678901234567890},"jsonrpc":"2.0","id":"a/b"}',
@@ -224,7 +224,7 @@ test('a server that cannot be reached is an answer to the request, and the clien
   t.pass();
 });
 
-test('an id that is in use is refused while its call is open, and free again afterwards', async (t) => {
+test('an id that is in use is refused while its call is open, and free again afterward', async (t) => {
   const { server, say, next } = openEndpoint(t);
   say(modern(1, 'tools/call'));
   const request = await server.latest.next('tools/call');

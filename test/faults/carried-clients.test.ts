@@ -172,7 +172,7 @@ test.serial('serve ends in time with clients on every carrier and servers that c
   says(t, bridge, []);
 });
 
-/** Nothing moves any more on the way in. */
+/** Nothing moves anymore on the way in. */
 async function isStuck({ socket }: CarriedClient): Promise<void> {
   let last = -1;
   let times = 0;

@@ -282,7 +282,7 @@ for (const era of ERAS) {
   });
 }
 
-test.serial('bridge killed by SIGKILL: children that honour the end of their input are gone', async (t) => {
+test.serial('bridge killed by SIGKILL: children that honor the end of their input are gone', async (t) => {
   const bridge = await startBridge(faulty());
   t.teardown(() => bridge.stop());
   for (let clients = 0; clients < 3; clients += 1) await connectClient(bridge, 'legacy');

@@ -33,7 +33,7 @@ const EXPECTED: Readonly<Record<RemoteName, Expected>> = {
     isSession: false,
     untold: ['warn ERR_UPSTREAM_CONNECT'],
   },
-  // Nobody can tell whether a modern server has run the call. It is cancelled by leaving.
+  // Nobody can tell whether a modern server has run the call. It is canceled by leaving.
   modern: {
     broken: 'ERR_UPSTREAM_DELIVERY',
     reset: 'ERR_UPSTREAM_DELIVERY',

@@ -23,13 +23,13 @@ interface Fate {
   readonly log?: readonly string[];
 }
 
-interface Misbehaviour {
+interface Misbehavior {
   readonly title: string;
   readonly answer: Answer;
   readonly fates: Readonly<Record<RemoteName, Fate>>;
 }
 
-const forAll = (fate: Fate): Misbehaviour['fates'] => ({ streamable: fate, modern: fate, httpSse: fate });
+const forAll = (fate: Fate): Misbehavior['fates'] => ({ streamable: fate, modern: fate, httpSse: fate });
 const fails = (error: string, level = 'error'): Fate => ({ error, log: [`${level} ${error}`] });
 
 /** Said once of a server, whose URL takes the place of SERVER. */
@@ -38,7 +38,7 @@ const matchesNothing = (type: 'string' | 'number'): string =>
 
 const UNREADABLE = forAll(fails('ERR_UPSTREAM_UNREADABLE'));
 
-const MISBEHAVIOURS: readonly Misbehaviour[] = [
+const MISBEHAVIORS: readonly Misbehavior[] = [
   {
     title: 'answers bytes that are no HTTP',
     answer: ({ response }) => void response.socket?.end(Buffer.of(0x16, 0x03, 0x01, 0xff, 0x00, 0x0d, 0x0a)),
@@ -124,7 +124,7 @@ function flood(to: AskedCall['stream'], mebibytes: number, end: () => void): voi
   send();
 }
 
-for (const { title, answer, fates } of MISBEHAVIOURS) {
+for (const { title, answer, fates } of MISBEHAVIORS) {
   for (const name of REMOTE_NAMES) {
     const { error, log = [] }: Fate = fates[name];
     const outcome = error === undefined ? 'the call gets its answer, once' : `one error ${error}`;

@@ -55,7 +55,7 @@ for (const { client, protocol, isolation } of WAYS) {
     },
   );
 
-  test.serial(`a command that is not there any more is said once (${way})`, async (t) => {
+  test.serial(`a command that is not there anymore is said once (${way})`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-start-'));
     const command = join(folder, 'server');
     writeFileSync(command, '');

@@ -209,7 +209,7 @@ function flood({ stream }: AskedCall): void {
   write();
 }
 
-/** Nothing moves any more on the way in. */
+/** Nothing moves anymore on the way in. */
 async function isStuck({ child }: StdioProgram): Promise<void> {
   let last = -1;
   let times = 0;

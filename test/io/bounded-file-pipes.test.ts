@@ -41,7 +41,7 @@ test('what has to be a file is refused as a pipe, a folder, or too large', async
   t.throws(() => readSmallFile(`${pipe}.file`, 10), { code: 'EFBIG' });
 });
 
-test('a file that becomes a pipe has no content any more, and stops nobody', async (t) => {
+test('a file that becomes a pipe has no content anymore, and stops nobody', async (t) => {
   const pipe = await createPipe(t);
   const path = `${pipe}.file`;
   writeFileSync(path, 'token');

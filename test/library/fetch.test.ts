@@ -46,11 +46,11 @@ test('a client that leaves its stream is gone, however it leaves', async (t) => 
   const sessions = () => bridge.inspect()[0]?.sessions;
   const leave = new AbortController();
   const aborted = await bridge.fetch(new Request('http://localhost/sse', { signal: leave.signal }));
-  const cancelled = await bridge.fetch(new Request('http://localhost/sse'));
+  const canceled = await bridge.fetch(new Request('http://localhost/sse'));
   t.is(aborted.headers.get('content-type'), 'text/event-stream');
   t.is(sessions(), 2);
   leave.abort();
-  await cancelled.body?.cancel();
+  await canceled.body?.cancel();
   await waitFor(() => sessions() === 0, { message: 'the sessions to end' });
 });
 

@@ -128,7 +128,7 @@ test.serial('an observer hears of clients, calls and states, and what it throws 
   );
 });
 
-test.serial('an observer is told when a server cannot be served any more', async (t) => {
+test.serial('an observer is told when a server cannot be served anymore', async (t) => {
   const states: ServerStatus[] = [];
   const running = await serve({
     servers: { broken: { command: NODE, args: ['-e', 'process.exit(3)'] } },

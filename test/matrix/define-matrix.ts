@@ -60,11 +60,11 @@ export function testCell(test: TestFn, cell: Cell, scenarios: readonly Scenario[
   test.after.always(`end ${cell.title}`, () => cell.stop());
 }
 
-function register(test: TestFn, { title: behaviour, needs, without, run }: Scenario, cell: Cell): void {
+function register(test: TestFn, { title: behavior, needs, without, run }: Scenario, cell: Cell): void {
   const { client, server } = cell;
   // Where one side does not even try there is nothing to see.
   if (without !== undefined && !isTriedInVain(findHindrance(client, server, [without])?.kind)) return;
-  const title = `${cell.title}: ${behaviour}`;
+  const title = `${cell.title}: ${behavior}`;
   const hindrance = findHindrance(client, server, needs);
   // The title says why this pair cannot do it.
   if (hindrance !== undefined) return test.skip(`${title} (cannot be: ${hindrance.why})`, (t) => t.fail());

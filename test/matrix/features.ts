@@ -177,7 +177,7 @@ export const FEATURES = {
     },
   },
   cancel: {
-    title: 'A call that is cancelled stops',
+    title: 'A call that is canceled stops',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('a stream that is closed becomes `notifications/cancelled`'),
@@ -229,7 +229,7 @@ export const FEATURES = {
     },
   },
   questions: {
-    title: 'Sampling, elicitation and roots during a call: several at once, several rounds, declined, cancelled',
+    title: 'Sampling, elicitation and roots during a call: several at once, several rounds, declined, canceled',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
@@ -256,7 +256,7 @@ export const FEATURES = {
       ...legacyOnly('the protocol cannot express it: the client does not repeat its call'),
       'modern → legacy': absent('the protocol cannot express it: the client does not repeat its call'),
       'legacy → modern': impossible(
-        'the protocol cannot express it towards a modern server',
+        'the protocol cannot express it toward a modern server',
         'the client gets a failed result that says so; the server gets nothing more about the call',
       ),
     },

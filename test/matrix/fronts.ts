@@ -57,7 +57,7 @@ class StdioFront implements Front {
   readonly #command: readonly string[];
   readonly #pipes: ServerPipe[] = [];
   readonly #read: Promise<void>[] = [];
-  /** What ran when a client left: afterwards nobody could tell whose it was. */
+  /** What ran when a client left: afterward nobody could tell whose it was. */
   readonly #left: number[] = [];
   readonly #env: BridgeOptions['env'];
 

@@ -51,7 +51,7 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'legacy → modern': translated('the bridge follows the task, and the client gets the plain result'),
     },
     tests: {
-      'eras/modern-to-legacy/sdk-tasks.test.ts': 'a task is created, followed to its end, and cancelled',
+      'eras/modern-to-legacy/sdk-tasks.test.ts': 'a task is created, followed to its end, and canceled',
       'eras/modern-to-legacy/tasks.test.ts': 'a tool that runs only as a task is waited for',
       'eras/legacy-to-modern/tasks.test.ts': 'a call that its server runs only as a task is followed to its end',
     },
@@ -107,7 +107,7 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     outcomes: {
       'modern → legacy': impossible(
         'the stream is the request of a modern client',
-        'the server is told that the call is cancelled, and the client has to call again; a stream of the server that breaks is resumed unseen',
+        'the server is told that the call is canceled, and the client has to call again; a stream of the server that breaks is resumed unseen',
       ),
       'legacy → modern': impossible(
         'the stream is the request at a modern server',

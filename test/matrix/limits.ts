@@ -25,7 +25,7 @@ export const LIMITS: readonly Limit[] = [
     servers: STATELESS,
     features: ['session', 'ownSession', 'cancel'],
     why: 'each POST meets a new instance of the server, which knows nothing of those before',
-    seen: 'the client is answered as if it had asked for the first time; a call that is cancelled continues, and its result is discarded',
+    seen: 'the client is answered as if it had asked for the first time; a call that is canceled continues, and its result is discarded',
   },
   {
     clients: LEGACY_CLIENTS,

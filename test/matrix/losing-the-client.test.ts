@@ -116,7 +116,7 @@ async function overStdio(t: ExecutionContext, client: ClientName, { target }: Ru
 }
 
 /**
- * A client over Streamable HTTP that is gone is one that asks nothing any more. Its call may go on for its time, then
+ * A client over Streamable HTTP that is gone is one that asks nothing anymore. Its call may go on for its time, then
  * the session has timed out.
  */
 async function overServe(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {

@@ -4,7 +4,7 @@ import type { Feature } from './features.ts';
 
 /** Something that has to be the same whatever stands at either end. */
 export interface Scenario {
-  /** Behaviour, as a sentence. */
+  /** Behavior, as a sentence. */
   readonly title: string;
   /** What the pair has to be able to do for it. */
   readonly needs: readonly Feature[];

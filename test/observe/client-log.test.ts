@@ -139,7 +139,7 @@ test('a call is a line at debug, with method, tool, outcome, time and bytes', as
 for (const [outcome, expected] of [
   [{ kind: 'error', code: -32602 }, 'got an error of the server (-32602)'],
   [{ kind: 'error', code: undefined }, 'got an error of the server'],
-  [{ kind: 'cancelled' }, 'was cancelled'],
+  [{ kind: 'cancelled' }, 'was canceled'],
   [{ kind: 'failed', code: 'ERR_UPSTREAM_TIMEOUT' }, 'failed (ERR_UPSTREAM_TIMEOUT)'],
 ] as const) {
   test(`the line of a call tells that it ${expected}`, async (t) => {

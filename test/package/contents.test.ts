@@ -84,12 +84,12 @@ test('an installation brings nothing but the package itself, native code least o
   for (const script of ['preinstall', 'install', 'postinstall']) t.is(manifest.scripts[script], undefined, script);
 });
 
-test('every package whose code is in the bundle has its licence in the notice', async (t) => {
+test('every package whose code is in the bundle has its license in the notice', async (t) => {
   const notice = await readFile(new URL('../../dist/THIRD-PARTY-LICENSES.txt', import.meta.url), 'utf8');
   for (const name of ['pino', 'zod', 'got', 'jose', 'yargs-parser', 'prom-client']) {
     t.regex(notice, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(.+\\)$`, 'm'), name);
   }
-  t.notRegex(notice, /no licence file/);
+  t.notRegex(notice, /no license file/);
 });
 
 test('TypeScript finds the types of the package however it is imported', async (t) => {

@@ -32,13 +32,13 @@ for (const variant of VARIANTS) {
     );
   });
 
-  test.serial(`${variant.title}: cancelling a call leaves the same id of another client alone`, async (t) => {
+  test.serial(`${variant.title}: canceling a call leaves the same id of another client alone`, async (t) => {
     const one = await variant.connect(bridgeOf(variant));
     t.teardown(one.close);
     const other = await variant.connect(bridgeOf(variant));
     t.teardown(other.close);
     const abort = new AbortController();
-    const marker = `cancelled by ${variant.title}`;
+    const marker = `canceled by ${variant.title}`;
     const held = ask(one.client, 'test/hold', { marker }, { signal: abort.signal });
     const running = stepThrough(other, 'unharmed');
     await waitFor(async () => (await received(one.client)).some(({ params }) => params?.marker === marker));
@@ -103,7 +103,7 @@ for (const variant of SHARED_VARIANTS) {
     const other = await connectNoting(variant, Promise.resolve());
     t.teardown(other.close);
 
-    // The calls that the tests above cancelled may still be asking: for some seconds nobody is asked in their stead.
+    // The calls that the tests above canceled may still be asking: for some seconds nobody is asked in their stead.
     const early = { name: 'test/ask', arguments: { request: sampling('early') } };
     await waitFor(async () => {
       await ask(other.client, 'tools/call', early);

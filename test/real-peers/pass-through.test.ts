@@ -66,9 +66,9 @@ for (const variant of VARIANTS) {
   });
 }
 
-// Last, for a call that was cancelled and not answered keeps others on a shared server from being asked for some seconds.
+// Last, for a call that was canceled and not answered keeps others on a shared server from being asked for some seconds.
 for (const variant of VARIANTS) {
-  test.serial(`${variant.title}: cancelling a call tells the server which one`, async (t) => {
+  test.serial(`${variant.title}: canceling a call tells the server which one`, async (t) => {
     const { client, close } = await variant.connect(bridgeOf(variant));
     t.teardown(close);
     const marker = `held by ${variant.title}`;
@@ -80,14 +80,14 @@ for (const variant of VARIANTS) {
     );
     abort.abort('changed my mind');
     await t.throwsAsync(held);
-    const cancelled = await waitFor(
+    const canceled = await waitFor(
       async () =>
         (await received(client)).find(
           ({ method, params }) => method === 'notifications/cancelled' && params?.requestId === request.id,
         ),
       { message: 'the cancellation to be received' },
     );
-    t.is(cancelled.params?.reason, 'changed my mind');
+    t.is(canceled.params?.reason, 'changed my mind');
   });
 }
 

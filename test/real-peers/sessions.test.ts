@@ -78,7 +78,7 @@ for (const variant of VARIANTS) {
   });
 }
 
-test.serial('a child that honours end of input does not outlive a bridge that is killed', async (t) => {
+test.serial('a child that honors end of input does not outlive a bridge that is killed', async (t) => {
   const bridge = await start();
   const { client } = await connectStreamable(bridge.url);
   const children = bridge.children();

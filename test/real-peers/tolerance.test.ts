@@ -84,7 +84,7 @@ const forgetful =
 
 // ---- all of them
 
-/** Two calls at once; while one waits, the other is cancelled, and the server answers that with an error. */
+/** Two calls at once; while one waits, the other is canceled, and the server answers that with an error. */
 async function cancelBesideAnother(t: ExecutionContext, client: TolerantClient): Promise<void> {
   let isHeld = (): void => undefined;
   const held = new Promise<void>((resolve) => {
@@ -92,9 +92,9 @@ async function cancelBesideAnother(t: ExecutionContext, client: TolerantClient):
   });
   const waiting = client.echo('hold', { onprogress: isHeld });
   await held;
-  const cancelling = new AbortController();
-  const { signal } = cancelling;
-  await t.throwsAsync(client.echo('drop', { signal, onprogress: () => cancelling.abort() }));
+  const canceling = new AbortController();
+  const { signal } = canceling;
+  await t.throwsAsync(client.echo('drop', { signal, onprogress: () => canceling.abort() }));
   t.is(await waiting, 'hold');
 }
 

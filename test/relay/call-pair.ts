@@ -5,7 +5,7 @@ import type { CallListener, CallPeer } from '../../src/relay/modern-call.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { type CallsParts, createCalls, FakeObserver } from '../support/calls.ts';
-import { createFakeDeps, type Dialled, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
+import { createFakeDeps, type Dialed, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const META = 'io.modelcontextprotocol/';
@@ -47,17 +47,17 @@ export class FakeCaller implements CallPeer {
 export class OpenedCall {
   readonly request: Frame;
   readonly client: FakeCaller;
-  readonly #dialled: Dialled | undefined;
+  readonly #dialed: Dialed | undefined;
 
-  constructor(request: Frame, client: FakeCaller, dialled: Dialled | undefined) {
+  constructor(request: Frame, client: FakeCaller, dialed: Dialed | undefined) {
     this.request = request;
     this.client = client;
-    this.#dialled = dialled;
+    this.#dialed = dialed;
   }
 
-  get #ends(): Dialled {
-    if (this.#dialled === undefined) throw new Error('the call has reached no server');
-    return this.#dialled;
+  get #ends(): Dialed {
+    if (this.#dialed === undefined) throw new Error('the call has reached no server');
+    return this.#dialed;
   }
 
   get link(): FakeLink {
@@ -123,6 +123,6 @@ export class CallBench {
       return client;
     });
     if (client === undefined) throw new Error('no peer was made');
-    return new OpenedCall(request, client, this.dialer.dialled.at(-1));
+    return new OpenedCall(request, client, this.dialer.dialed.at(-1));
   }
 }

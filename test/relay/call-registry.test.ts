@@ -9,7 +9,7 @@ const TIMEOUT_MS = 1000;
 
 const callerCalled = (principal: string) => ({ principal, environment: undefined, headers: undefined });
 
-test('each call is dialled with who asks and what its envelope says', (t) => {
+test('each call is dialed with who asks and what its envelope says', (t) => {
   const bench = new CallBench();
   const contexts: unknown[] = [];
   const dial = bench.dialer.dial.bind(bench.dialer);
@@ -48,7 +48,7 @@ test('a call whose peer cannot be made reaches no server', (t) => {
       },
     );
   t.throws(open, { message: 'no peer' });
-  t.is(bench.dialer.dialled.length, 1, 'the one of the call before');
+  t.is(bench.dialer.dialed.length, 1, 'the one of the call before');
   t.is(bench.modernCalls.size, 1);
 });
 
@@ -73,7 +73,7 @@ test('all callers together may have so many calls open and no more', (t) => {
   const calls = Array.from({ length: 20 }, (_, n) => bench.open({ principal: `p${n % 7}` }));
   const error = t.throws(() => bench.open({ principal: 'new' }), { message: /^20 calls of all clients .* here/ });
   t.like(error, { code: 'ERR_SESSION_BUSY' });
-  t.is(bench.dialer.dialled.length, 20);
+  t.is(bench.dialer.dialed.length, 20);
   for (const call of calls) call.says({ id: 1, result: {} });
   for (let n = 0; n < 20; n += 1) bench.open();
   t.throws(() => bench.open());
@@ -192,7 +192,7 @@ test('calls that are limited for several bridges together are refused as these s
     t.throws(() => bench.open({ principal: 'greedy' })),
     refused,
   );
-  t.is(bench.dialer.dialled.length, 0);
+  t.is(bench.dialer.dialed.length, 0);
   t.notThrows(() => bench.open({ principal: 'modest' }));
 });
 
@@ -275,7 +275,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
   say('ann', 'one');
   say('bob', 'two');
   say('ann', 'three');
-  const [ann, bob] = bench.dialer.dialled;
+  const [ann, bob] = bench.dialer.dialed;
   t.deepEqual(contexts, [
     { principal: 'ann', headers: undefined },
     { principal: 'bob', headers: undefined },
@@ -288,7 +288,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
   // Its server is gone: the next one gets a new link.
   ann?.listener.serverClosed(CLOSING);
   say('ann', 'four');
-  t.is(bench.dialer.dialled.length, 3);
+  t.is(bench.dialer.dialed.length, 3);
   bench.modernCalls.close(CLOSING);
   t.is(bob?.link.closedWith.length, 1);
   t.is(bench.dialer.latest.link.closedWith.length, 1);
@@ -300,7 +300,7 @@ test('so many callers may have a link for notifications; the one used longest ag
     bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled(`p${n}`));
     bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p0'));
   }
-  const closed = bench.dialer.dialled.map(({ link }) => link.closedWith.length);
+  const closed = bench.dialer.dialed.map(({ link }) => link.closedWith.length);
   t.deepEqual(closed.slice(0, 3), [0, 1, 0]);
   t.is(closed.length, MAX_CALLER_LINKS + 1);
 });
@@ -312,5 +312,5 @@ test('a notification that cannot be sent is dropped, and none is sent while the 
   bench.dialer.failure = undefined;
   await bench.modernCalls.drain(0);
   bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p'));
-  t.is(bench.dialer.dialled.length, 0);
+  t.is(bench.dialer.dialed.length, 0);
 });

@@ -29,8 +29,8 @@ class Trial {
 
   /** How many links were made, and how many of them ended. */
   get counts(): readonly [made: number, ended: number] {
-    const { dialled } = this.dialer;
-    return [dialled.length, dialled.filter(({ link }) => link.closedWith.length > 0).length];
+    const { dialed } = this.dialer;
+    return [dialed.length, dialed.filter(({ link }) => link.closedWith.length > 0).length];
   }
 }
 
@@ -79,7 +79,7 @@ test('a server that takes nothing is given one notification of a caller, and the
   t.is(trial.dialer.latest.link.take().length, 1);
   trial.notify('bob');
   t.is(trial.dialer.latest.link.take().length, 1, 'others have their own');
-  const [{ link, listener } = trial.dialer.latest] = trial.dialer.dialled;
+  const [{ link, listener } = trial.dialer.latest] = trial.dialer.dialed;
   listener.serverDrained();
   t.is(link.take().length, 1);
   link.hasCapacity = true;
@@ -118,7 +118,7 @@ test('the link used longest ago makes way, and only idle ones end with time', (t
   const trial = new Trial();
   for (let n = 0; n <= MAX_CALLER_LINKS; n += 1) trial.notify(`caller-${n}`);
   t.deepEqual(trial.counts, [MAX_CALLER_LINKS + 1, 1]);
-  t.is(trial.dialer.dialled[0]?.link.closedWith.length, 1);
+  t.is(trial.dialer.dialed[0]?.link.closedWith.length, 1);
   trial.wait(1);
   trial.notify('caller-1');
   trial.wait(IDLE_LINK_MS - 1);

@@ -336,10 +336,10 @@ test('where nobody observes, nobody is asked who calls, and the end needs no tim
   clock.now = () => t.fail() as never;
   calls.answer(owner, call, serverFrame({ id: 1, result: {} }));
   clock.now = () => 0;
-  const cancelled = opened();
+  const canceled = opened();
   clock.now = () => t.fail() as never;
-  calls.cancel(owner, cancelled);
-  t.is(cancelled.onEnded, undefined);
+  calls.cancel(owner, canceled);
+  t.is(canceled.onEnded, undefined);
   t.is(calls.size, 0);
 });
 

@@ -10,7 +10,7 @@ test('modern requests go over sessions where a server need not be told for whom 
   t.is(dialer.dial(listener), server.latest.link);
   t.is(dialer.dialCalls(listener, context), server.latest.link);
   t.deepEqual(
-    server.dialled.map((dialled) => dialled.listener),
+    server.dialed.map((dialed) => dialed.listener),
     [listener, listener],
   );
   t.is(dialer.name, server.name);

@@ -64,7 +64,7 @@ test('what comes for a call that is over changes nothing', (t) => {
     server.serverFault({ error: TOO_LARGE, kind: 'result', id: 1 });
     server.serverClosed(EXITED);
   });
-  t.true(link.isPaused && client.isPaused, 'it is none of its own any more');
+  t.true(link.isPaused && client.isPaused, 'it is none of its own anymore');
   t.is(client.sent.length, 1);
 });
 
@@ -150,7 +150,7 @@ test('a request that its server has not taken is said to wait, until it is taken
   t.false(client.isPaused);
 });
 
-test('nothing waits any more once the call is over', (t) => {
+test('nothing waits anymore once the call is over', (t) => {
   const bench = new CallBench();
   bench.dialer.onDial = ({ link }) => {
     link.hasCapacity = false;

@@ -5,16 +5,16 @@ test('forwards a cancellation byte for byte, frees the call and lets its lane go
   const pair = readyPair();
   const call = pair.call('a');
   pair.link.take();
-  const cancelled = pair.client(
+  const canceled = pair.client(
     '{"jsonrpc":"2.0","method":"notifications/cancelled" ,"params":{"reason":"é","requestId":"\\u0061"}}',
   );
-  t.deepEqual(pair.link.sent, [{ frame: cancelled, call }]);
+  t.deepEqual(pair.link.sent, [{ frame: canceled, call }]);
   t.deepEqual(call.state, { kind: 'cancelled', by: 'client' });
   t.deepEqual(pair.peer.released, [call]);
   t.is(pair.relay.openCalls, 0);
 });
 
-test('drops the late answer to a cancelled call', (t) => {
+test('drops the late answer to a canceled call', (t) => {
   const pair = readyPair();
   pair.call(1);
   pair.client({ method: 'notifications/cancelled', params: { requestId: 1 } });
@@ -22,7 +22,7 @@ test('drops the late answer to a cancelled call', (t) => {
   t.deepEqual(pair.peer.sent, []);
 });
 
-test('an id is free again after its call was cancelled', (t) => {
+test('an id is free again after its call was canceled', (t) => {
   const pair = readyPair();
   pair.call(1);
   pair.client({ method: 'notifications/cancelled', params: { requestId: 1 } });
@@ -67,7 +67,7 @@ test('never cancels initialize', (t) => {
   t.is(pair.peer.sent[0]?.frame, answer);
 });
 
-test('a question asked during a call stays open when the call is cancelled: its answer is still awaited', (t) => {
+test('a question asked during a call stays open when the call is canceled: its answer is still awaited', (t) => {
   const pair = readyPair();
   pair.call(1);
   pair.server({ id: 'q', method: 'roots/list' });

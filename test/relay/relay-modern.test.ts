@@ -15,7 +15,7 @@ function progress(progressToken: string | number): object {
   return { method: 'notifications/progress', params: { progressToken, progress: 1 } };
 }
 
-function cancelled(requestId: string | number): object {
+function canceled(requestId: string | number): object {
   return { method: 'notifications/cancelled', params: { requestId } };
 }
 
@@ -78,7 +78,7 @@ test('what the transport knows to be of one call goes to that call, whoever else
   const [first] = [pair.call(1), pair.call(2)];
   const log = pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
   t.deepEqual(pair.peer.take(), [{ frame: log, call: first }]);
-  pair.client(cancelled(1));
+  pair.client(canceled(1));
   pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
   t.deepEqual(pair.peer.sent, []);
 });
@@ -87,7 +87,7 @@ test('after a cancellation nothing more is said of the call: neither progress, n
   const pair = modernPair();
   const call = pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
   pair.link.take();
-  const cancellation = pair.client(cancelled(1));
+  const cancellation = pair.client(canceled(1));
   t.deepEqual(pair.link.sent, [{ frame: cancellation, call }]);
   pair.server(progress('p'));
   pair.server(progress('p'), call);
@@ -98,14 +98,14 @@ test('after a cancellation nothing more is said of the call: neither progress, n
   t.deepEqual(pair.peer.released, [call]);
 });
 
-test('after a listen was cancelled, what the server still says of it goes nowhere, and other subscriptions go on', (t) => {
+test('after a listen was canceled, what the server still says of it goes nowhere, and other subscriptions go on', (t) => {
   const pair = modernPair();
   listen(pair, 1);
   const other = listen(pair, '1');
-  pair.client(cancelled(1));
+  pair.client(canceled(1));
   pair.server(change(1, 'notifications/subscriptions/acknowledged'));
   pair.server(change(1));
-  pair.server(cancelled(1));
+  pair.server(canceled(1));
   pair.server({ id: 1, result: {} });
   t.deepEqual(pair.peer.sent, []);
   const kept = pair.server(change('1'));
@@ -129,7 +129,7 @@ test('log messages pass while several calls may have caused them', (t) => {
 test('a server ends a subscription with notifications/cancelled, which passes and is the last of it', (t) => {
   const pair = modernPair();
   const call = listen(pair, 'sub');
-  const end = pair.server(cancelled('sub'));
+  const end = pair.server(canceled('sub'));
   t.deepEqual(pair.peer.take(), [{ frame: end, call }]);
   t.is(call.state.kind, 'settled');
   t.is(pair.relay.openCalls, 0);
@@ -141,9 +141,9 @@ test('a server ends a subscription with notifications/cancelled, which passes an
 test('a server can cancel nothing but subscriptions', (t) => {
   const pair = modernPair();
   const call = pair.call(1);
-  pair.server(cancelled(1));
-  pair.server(cancelled(1), call);
-  pair.server(cancelled(2));
+  pair.server(canceled(1));
+  pair.server(canceled(1), call);
+  pair.server(canceled(2));
   t.deepEqual(pair.peer.sent, []);
   const answer = pair.server({ id: 1, result: {} });
   t.is(pair.peer.sent[0]?.frame, answer);

@@ -125,7 +125,7 @@ test('initialize that times out ends the session, and what else was silent fails
     { id: 'init', ...TIMED_OUT },
     { id: 'early', ...TIMED_OUT },
   ]);
-  t.deepEqual(pair.link.sent, [], 'initialize is never cancelled');
+  t.deepEqual(pair.link.sent, [], 'initialize is never canceled');
   t.deepEqual(
     pair.ends.map(({ code }) => code),
     ['ERR_UPSTREAM_TIMEOUT'],

@@ -68,13 +68,13 @@ test('modern calls are filtered as sessions are, and so are notifications that c
   const bench = new CallBench({ calls: { tools: new ToolFilter(HIDES_SECRETS) } });
   const hidden = bench.open({ name: 'secret' });
   t.like(hidden.client.heard, [{ id: 1, error: { code: -32602, message: 'Unknown tool: secret' } }]);
-  t.is(bench.dialer.dialled.length, 0);
+  t.is(bench.dialer.dialed.length, 0);
   const listed = bench.open({ id: 2, method: 'tools/list' });
   listed.says({ id: 2, result: { tools: [{ name: 'a' }, { name: 'secret' }] } });
   t.like(listed.client.heard, [{ id: 2, result: { tools: [{ name: 'a' }] } }]);
   const caller = { principal: 'anonymous', environment: undefined, headers: undefined };
   bench.modernCalls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
-  t.is(bench.dialer.dialled.length, 1);
+  t.is(bench.dialer.dialed.length, 1);
 });
 
 test('a name that is not repeated in full in a refusal is cut', (t) => {

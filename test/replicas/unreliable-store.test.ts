@@ -263,7 +263,7 @@ class World {
       const { cluster } = bridge;
       if (bridge.machine.condition !== 'running') {
         this.#runsSinceMs[index] = nowMs + COMMAND_MS;
-        // What it has not noticed of the store before it was stopped, it can notice only afterwards.
+        // What it has not noticed of the store before it was stopped, it can notice only afterward.
         if (!this.#isReached(index)) this.#goodSinceMs[index] = nowMs;
       }
       if (this.#isUsable(index)) this.#usableMs[index] = nowMs;

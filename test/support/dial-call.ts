@@ -1,7 +1,7 @@
 import pino from 'pino';
 import type { BridgeError } from '../../src/errors.ts';
 import type { RequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
-import { CANCELLED } from '../../src/mcp/vocabulary/methods.ts';
+import { CANCELED } from '../../src/mcp/vocabulary/methods.ts';
 import type { Call } from '../../src/relay/call.ts';
 import { type CallHost, type CallPeer, type CallServer, ModernCall } from '../../src/relay/modern-call.ts';
 import type { CallContext, CallDialer, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
@@ -42,7 +42,7 @@ class SoleCallsLink implements UpstreamLink {
 
   send(frame: Frame, call?: Call): boolean {
     if (frame.kind === 'request') return this.#start(frame, call);
-    if (frame.method === CANCELLED) this.#calls.get(call)?.clientLeft();
+    if (frame.method === CANCELED) this.#calls.get(call)?.clientLeft();
     return true;
   }
 

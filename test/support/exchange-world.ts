@@ -49,7 +49,7 @@ export class ExchangeWorld {
   answer: (usual: Record<string, unknown>, asked: AskedExchange) => Answer = (body) => ({ status: 200, body });
   /** Seconds that an exchanged token lasts. */
   lifeS = 300;
-  /** Exchanged tokens that servers do not take any more. */
+  /** Exchanged tokens that servers do not take anymore. */
   readonly revoked = new Set<string>();
   /** Nothing is answered before this. */
   before: Promise<void> | undefined;

@@ -63,7 +63,7 @@ export interface Connected {
 
 export class FakeConnector implements Connector {
   readonly name = 'fake-server';
-  readonly dialled: Connected[] = [];
+  readonly dialed: Connected[] = [];
   /** What `connect` throws, when set. */
   failure: BridgeError | undefined;
   readinessNow: Readiness = { state: 'ready' };
@@ -75,7 +75,7 @@ export class FakeConnector implements Connector {
 
   /** The connection opened last. */
   get latest(): Connected {
-    const latest = this.dialled.at(-1);
+    const latest = this.dialed.at(-1);
     if (latest === undefined) throw new Error('nothing was opened yet');
     return latest;
   }
@@ -85,7 +85,7 @@ export class FakeConnector implements Connector {
     const link = new FakeConnection();
     link.check = this.createLifeCheck?.(link, session);
     const connected = { link, listener: link.server, session };
-    this.dialled.push(connected);
+    this.dialed.push(connected);
     this.onDial(connected);
     return link;
   }

@@ -156,7 +156,7 @@ export class FakeServerListener implements LinkOwner {
   readonly faults: ServerFault[] = [];
   readonly closedWith: BridgeError[] = [];
   drains = 0;
-  /** The link that took the place of the dialled one. */
+  /** The link that took the place of the dialed one. */
   found: UpstreamLink | undefined;
   /** Called with each message. */
   onFrame: (sent: Sent) => void = () => {};
@@ -184,7 +184,7 @@ export class FakeServerListener implements LinkOwner {
   }
 }
 
-/** Dials for a listener. The returned link passes on to the link that takes the place of the dialled one. */
+/** Dials for a listener. The returned link passes on to the link that takes the place of the dialed one. */
 export function followLink(listener: ServerListener, dial: (owner: LinkOwner) => UpstreamLink): UpstreamLink {
   let current: UpstreamLink;
   const owner: LinkOwner = {
@@ -210,7 +210,7 @@ export function followLink(listener: ServerListener, dial: (owner: LinkOwner) =>
 }
 
 /** One connection a dialer made, with both its ends. */
-export interface Dialled {
+export interface Dialed {
   readonly link: FakeLink;
   /** Who hears what the server says: whoever it was handed to last. */
   readonly listener: ServerListener;
@@ -220,19 +220,19 @@ export interface Dialled {
 
 export class FakeDialer implements UpstreamDialer {
   readonly name = 'fake-server';
-  readonly dialled: Dialled[] = [];
+  readonly dialed: Dialed[] = [];
   /** What `dial` throws, when set. */
   failure: BridgeError | undefined;
   readinessNow: Readiness = { state: 'ready' };
   isClosed = false;
   isKilled = false;
   /** Called with each new connection, before `dial` returns. */
-  onDial: (dialled: Dialled) => void = () => {};
+  onDial: (dialed: Dialed) => void = () => {};
 
   /** The connection made last. */
-  get latest(): Dialled {
-    const latest = this.dialled.at(-1);
-    if (latest === undefined) throw new Error('nothing was dialled yet');
+  get latest(): Dialed {
+    const latest = this.dialed.at(-1);
+    if (latest === undefined) throw new Error('nothing was dialed yet');
     return latest;
   }
 
@@ -240,16 +240,16 @@ export class FakeDialer implements UpstreamDialer {
     if (this.failure !== undefined) throw this.failure;
     const link = new FakeLink();
     link.listener = listener;
-    const dialled: Dialled = {
+    const dialed: Dialed = {
       link,
       get listener() {
         return link.listener ?? listener;
       },
       session,
     };
-    this.dialled.push(dialled);
-    this.onDial(dialled);
-    return dialled.link;
+    this.dialed.push(dialed);
+    this.onDial(dialed);
+    return dialed.link;
   }
 
   dialCalls(listener: ServerListener, _context?: CallContext): UpstreamLink {

@@ -127,7 +127,7 @@ export class FakeConnection implements UpstreamLink {
   pauses = 0;
   closedFor: BridgeError | undefined;
   readonly process = undefined;
-  /** The client that modern requests were dialled for, and the metadata of one that came alone. */
+  /** The client that modern requests were dialed for, and the metadata of one that came alone. */
   readonly context: FakeContext | undefined;
   /** What its process would have been told of the caller. */
   environment: CallerEnvironment | undefined;

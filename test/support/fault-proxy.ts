@@ -11,7 +11,7 @@ const MAX_SAID_LENGTH = 10_000;
  * - `delay`: each piece comes so much later.
  * - `truncate`: everything up to `keep` bytes after the first `marker` passes; then the connection ends regularly (`end`)
  *   or is reset. Once.
- * - `silence`: nothing passes any more, and nobody is told.
+ * - `silence`: nothing passes anymore, and nobody is told.
  * - `refuse`: connections are reset as soon as something is said on them, so that nobody can tell what became of it.
  */
 export type Fault =

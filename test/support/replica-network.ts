@@ -9,7 +9,7 @@ export interface ReplicaNetwork {
   readonly owner: Owner;
   /** What the first replica has sent after the upgrade. */
   readonly recorded: readonly Buffer[];
-  /** Loses nothing and ends nothing, but passes nothing on any more. */
+  /** Loses nothing and ends nothing, but passes nothing on anymore. */
   stop(): void;
 }
 

@@ -31,7 +31,7 @@ export interface ReceivedSpan {
 }
 
 /** What a collector does in place of its work. */
-export type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => void;
+export type Misbehavior = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface TraceCollector {
   readonly url: string;
@@ -39,7 +39,7 @@ export interface TraceCollector {
   readonly requests: readonly { readonly path: string; readonly headers: IncomingHttpHeaders }[];
   /** All bytes that came, uncompressed. */
   readonly received: readonly Buffer[];
-  misbehave(how: Misbehaviour | undefined): void;
+  misbehave(how: Misbehavior | undefined): void;
   /** The two spans of the operation of this name, once both are there. */
   pair(name: string, traceId?: string): Promise<{ readonly server: ReceivedSpan; readonly client: ReceivedSpan }>;
   /** Variables that make mcp-portage send its spans here, at once. */
@@ -51,11 +51,11 @@ export async function startCollector(t: ExecutionContext): Promise<TraceCollecto
   const spans: ReceivedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
   const received: Buffer[] = [];
-  let misbehaviour: Misbehaviour | undefined;
+  let misbehavior: Misbehavior | undefined;
   const server = createServer(async (request, response) => {
     response.on('error', () => undefined);
     requests.push({ path: request.url ?? '', headers: request.headers });
-    if (misbehaviour !== undefined) return misbehaviour(request, response);
+    if (misbehavior !== undefined) return misbehavior(request, response);
     const body = await buffer(request);
     const bytes = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
     received.push(bytes);
@@ -78,7 +78,7 @@ export async function startCollector(t: ExecutionContext): Promise<TraceCollecto
     requests,
     received,
     misbehave: (how) => {
-      misbehaviour = how;
+      misbehavior = how;
     },
     pair: (name, traceId) =>
       waitFor(

@@ -21,7 +21,7 @@ import { dialHttpSse, dialStateless, dialStreamable, dialWebSocket } from './rem
 
 type Type = 'text' | 'number' | 'fraction' | 'batch';
 
-interface Dialled {
+interface Dialed {
   readonly dialer: SessionDialer;
   readonly entries: readonly LogEntry[];
 }
@@ -48,7 +48,7 @@ async function scripted(t: ExecutionContext, type: Type, isStream: boolean): Pro
   return server.url;
 }
 
-const CARRIERS: Readonly<Record<string, (t: ExecutionContext, type: Type) => Promise<Dialled>>> = {
+const CARRIERS: Readonly<Record<string, (t: ExecutionContext, type: Type) => Promise<Dialed>>> = {
   stdio: async (_t, type) => {
     const { deps, entries } = createTestDeps();
     const dialer = dialScript(fixture('changes-ids'), { deps, args: [type] });

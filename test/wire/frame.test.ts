@@ -107,7 +107,7 @@ test('a message that has an id as it is written already stays the same frame', (
   }
 });
 
-test('refuses edits that overlap, run backwards or leave the bytes', (t) => {
+test('refuses edits that overlap, run backward or leave the bytes', (t) => {
   const replacement = Buffer.alloc(0);
   const bytes = Buffer.from('abcdef');
   const wrong = [

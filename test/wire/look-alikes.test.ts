@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findSharedCancelledId, findSharedProgressToken } from '../../src/mcp/classify/correlators.ts';
+import { findSharedCanceledId, findSharedProgressToken } from '../../src/mcp/classify/correlators.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { findAllUnmistakable, findUnmistakable } from '../../src/wire/json/outline.ts';
 import { readMessage } from '../../src/wire/read-message.ts';
@@ -98,7 +98,7 @@ for (const [params, expected] of [
 
 test('a message without params has no token and cancels nothing', (t) => {
   t.is(findSharedProgressToken(clientFrame({ id: 1, method: 'm' })), undefined);
-  t.is(findSharedCancelledId(clientFrame({ method: 'm' })), undefined);
+  t.is(findSharedCanceledId(clientFrame({ method: 'm' })), undefined);
 });
 
 for (const [params, expected] of [
@@ -111,7 +111,7 @@ for (const [params, expected] of [
 ] as const) {
   test(`the id a shared server will cancel by ${params}: ${expected}`, (t) => {
     const frame = clientFrame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
-    t.is(findSharedCancelledId(frame)?.value, expected);
+    t.is(findSharedCanceledId(frame)?.value, expected);
   });
 }
 

@@ -21,7 +21,7 @@ export interface ReadingContext {
   /** Makes a path absolute: relative to the current folder, or in a file to the folder of its workspace. */
   readonly resolvePath: (path: string) => string;
   readonly platform: NodeJS.Platform;
-  /** The variables for `${NAME}` in a header; `expanded` for a text in which none are replaced any more. */
+  /** The variables for `${NAME}` in a header; `expanded` for a text in which none are replaced anymore. */
   readonly variables: Readonly<Record<string, string | undefined>> | 'expanded';
   /** Spells the name of another option as it is written in that place: `--max-sessions` or `maxSessions`. */
   readonly nameOf: (option: string) => string;

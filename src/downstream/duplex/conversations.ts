@@ -2,7 +2,7 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
 import { validateModern } from '../../mcp/classify/route-era.ts';
-import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { MODERN_REVISION_IDS, OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call } from '../../relay/call.ts';
@@ -311,6 +311,6 @@ class ModernPeer extends ConnectionPeer {
   override send(frame: Frame, call?: Call): boolean {
     const hasCapacity = super.send(frame);
     if (frame.kind !== 'result' || call?.method !== LISTEN) return hasCapacity;
-    return this.write(notificationFrame(CANCELLED, { requestId: call.id }).bytes);
+    return this.write(notificationFrame(CANCELED, { requestId: call.id }).bytes);
   }
 }

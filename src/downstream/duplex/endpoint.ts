@@ -1,9 +1,9 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCanceledId } from '../../mcp/classify/correlators.ts';
 import { claimsModern, routeEra } from '../../mcp/classify/route-era.ts';
-import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { drained } from '../../relay/calls.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
@@ -153,7 +153,7 @@ export class DuplexEndpoint implements ConnectionListener {
       case 'request':
         return frame.method !== INITIALIZE && !this.#legacy.hasSession;
       case 'notification':
-        if (frame.method === CANCELLED) return this.#isOfModernCall(frame);
+        if (frame.method === CANCELED) return this.#isOfModernCall(frame);
         // [spec 2026-07-28 basic#meta] only requests must carry an envelope.
         return !this.#legacy.hasSession;
       default:
@@ -162,8 +162,8 @@ export class DuplexEndpoint implements ConnectionListener {
     }
   }
 
-  #isOfModernCall(cancelled: Frame): boolean {
-    const id = findCancelledId(cancelled);
+  #isOfModernCall(canceled: Frame): boolean {
+    const id = findCanceledId(canceled);
     return id !== undefined && this.#modern.isOpen(id.value);
   }
 
@@ -250,7 +250,7 @@ export class DuplexEndpoint implements ConnectionListener {
 
   inputEnded(): void {
     this.#input.over();
-    // Input that a server has yet to take may still be waiting, but the client has no part in that any more.
+    // Input that a server has yet to take may still be waiting, but the client has no part in that anymore.
     this.#resolveClientGone();
   }
 

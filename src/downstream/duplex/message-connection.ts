@@ -23,7 +23,7 @@ export interface MessageConnection {
   pause(): void;
   resume(): void;
   /**
-   * Writes a message, whose bytes must not change afterwards. False: the message was accepted, but the connection is
+   * Writes a message, whose bytes must not change afterward. False: the message was accepted, but the connection is
    * full and `drained` follows.
    */
   send(message: Buffer): boolean;
@@ -89,7 +89,7 @@ export class LineConnection implements MessageConnection {
     this.#writer = new LineWriter(output, () => listener.drained());
     input.on('data', (chunk: Buffer) => listener.read(chunk));
     for (const end of ['end', 'error']) input.on(end, () => listener.inputEnded());
-    // EPIPE: the reader of our output is gone, so nothing can be answered any more.
+    // EPIPE: the reader of our output is gone, so nothing can be answered anymore.
     output.on('error', () => listener.readerGone());
     output.on('close', () => listener.readerGone());
     input.on('close', () => void arriving.holds(0));

@@ -153,7 +153,7 @@ export class HttpSseEndpoint {
     }
     const session = this.#options.sessions.use(id, principal);
     if (session?.peer instanceof HttpSsePeer) return { peer: session.peer, relay: session.relay };
-    return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
+    return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (anymore); open a new stream.');
   }
 }
 

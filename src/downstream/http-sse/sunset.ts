@@ -8,7 +8,7 @@ export interface AnnouncedSunset {
   readonly date: string;
   /** Milliseconds since 1970. */
   readonly atMs: number;
-  readonly afterwards: 'refuse' | 'serve';
+  readonly afterward: 'refuse' | 'serve';
 }
 
 export interface SunsetOptions extends AnnouncedSunset {
@@ -48,8 +48,8 @@ export class Sunset {
    * each request, since the bridge may be running when the sunset comes.
    */
   refusalOf(request: IncomingMessage): BridgeError | undefined {
-    const { atMs, date, afterwards, wallClock, streamableUrl } = this.#options;
-    if (afterwards === 'serve' || wallClock() <= atMs) return undefined;
+    const { atMs, date, afterward, wallClock, streamableUrl } = this.#options;
+    if (afterward === 'serve' || wallClock() <= atMs) return undefined;
     return new BridgeError(
       'ERR_HTTP_GONE',
       `HTTP+SSE has ended here (${date}); use Streamable HTTP, at ${streamableUrl(request)}.`,

@@ -262,7 +262,7 @@ export class StreamableEndpoint {
     // [spec 2025-11-25 transports#session-management] 404 makes the client open a new session.
     return (
       this.#find(request) ??
-      new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new one with initialize.')
+      new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (anymore); open a new one with initialize.')
     );
   }
 }

@@ -189,7 +189,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     const lane = this.#laneOf(call);
     if (lane !== undefined && carries(lane, frame)) return this.#noteCapacity(lane, lane.send(frame));
     if (frame.isResponse || isAboutCall(frame, call)) {
-      this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: nothing carries it to its client any more');
+      this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: nothing carries it to its client anymore');
       return true;
     }
     return this.#sendUnsolicited(frame);

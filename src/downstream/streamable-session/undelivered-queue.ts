@@ -1,5 +1,5 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import { CANCELLED, isListChanged, PROGRESS, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, isListChanged, PROGRESS, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
 import type { Call } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -82,7 +82,7 @@ export function canWait(frame: Frame): boolean {
  * use later.
  */
 export function isQuestion(frame: Frame): boolean {
-  return frame.kind === 'request' || frame.method === CANCELLED;
+  return frame.kind === 'request' || frame.method === CANCELED;
 }
 
 /** Returns true for progress of a call, which is useless to a client that has lost the call. */

@@ -30,7 +30,7 @@ import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
 import type { Lane } from '../../relay/call.ts';
 import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
-import { ToolCatalogue } from '../../relay/tool-catalogue.ts';
+import { ToolCatalog } from '../../relay/tool-catalog.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { TurnGate } from '../http/read-post.ts';
@@ -216,20 +216,20 @@ const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
  * [spec 2026-07-28 transports/streamable-http#server-behavior-for-custom-headers]
  */
 export class ListedTools {
-  readonly #callers = new Map<string, ToolCatalogue>();
+  readonly #callers = new Map<string, ToolCatalog>();
 
   /** Records the answer to a `tools/list` request of this caller. */
   note(principal: string, answer: Frame): void {
     const known = this.#callers.get(principal);
     // Most servers name no headers, which a native search over the bytes shows at once.
     if (answer.kind !== 'result' || (known === undefined && !answer.bytes.includes(KEYWORD))) return;
-    const tools = known ?? new ToolCatalogue(wantsHeaders);
+    const tools = known ?? new ToolCatalog(wantsHeaders);
     tools.add(readToolPage(answer)?.tools ?? []);
     this.#callers.delete(principal);
     if (tools.size > 0) this.#remember(principal, tools);
   }
 
-  #remember(principal: string, tools: ToolCatalogue): void {
+  #remember(principal: string, tools: ToolCatalog): void {
     const [oldest] = this.#callers.keys();
     if (oldest !== undefined && this.#callers.size >= MAX_CALLERS) this.#callers.delete(oldest);
     this.#callers.set(principal, tools);

@@ -64,7 +64,7 @@ export interface AbsorbedTaskOptions {
  * - `waiting`: the next `tasks/get` follows after a pause.
  * - `asked`: the server has a request about the task.
  * - `collecting`: the client is being asked for input that the task needs.
- * - `over`: ended, or not followed any more.
+ * - `over`: ended, or not followed anymore.
  */
 type TaskState =
   | { readonly kind: 'idle' | 'over' }
@@ -133,7 +133,7 @@ export class AbsorbedTask implements Asker {
       case 'failed':
         return this.#endWith(frame, 'error');
       case 'cancelled':
-        return this.#end(errorFrame(call.id, { code: INTERNAL_ERROR, message: 'The server cancelled the call.' }));
+        return this.#end(errorFrame(call.id, { code: INTERNAL_ERROR, message: 'The server canceled the call.' }));
       default:
         // The task is still working, or the server has confirmed the inputs.
         return this.#wait(task);
@@ -189,7 +189,7 @@ export class AbsorbedTask implements Asker {
   }
 
   /**
-   * Cancels the task, because the client does not want it any more. `notifications/cancelled` would not end a task.
+   * Cancels the task, because the client does not want it anymore. `notifications/cancelled` would not end a task.
    * [SEP-2663] `asker` gets the server's answer to the cancellation.
    */
   cancel(reason: string, asker = NOBODY): void {
@@ -200,7 +200,7 @@ export class AbsorbedTask implements Asker {
     requests.send(request, requests.open(asker, request, this.#options.call.lane));
   }
 
-  /** Stops following the task, without cancelling it at the server. */
+  /** Stops following the task, without canceling it at the server. */
   abandon(): void {
     this.#leaveState('the call has ended');
   }

@@ -213,7 +213,7 @@ export class CallAtModernServer implements Asker {
   }
 
   /**
-   * Ends the call with its session. The server cannot be notified any more, but the client may still have an open
+   * Ends the call with its session. The server cannot be notified anymore, but the client may still have an open
    * question.
    */
   abandon(): void {

@@ -122,7 +122,7 @@ export class CallRounds {
     if (state.kind === 'pausing') state.stopTimer();
   }
 
-  /** Called when the call does not need the inputs any more. */
+  /** Called when the call does not need the inputs anymore. */
   clear(): void {
     this.#inputs = undefined;
     this.hold(0);

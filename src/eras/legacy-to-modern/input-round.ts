@@ -2,7 +2,7 @@ import { BridgeError } from '../../errors.ts';
 import { type InputRequest, isUrlMode } from '../../mcp/classify/input-required.ts';
 import { type AskedInput, toInputResponse } from '../../mcp/classify/input-responses.ts';
 import { toLegacyInput } from '../../mcp/translate/downgrade-inputs.ts';
-import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED } from '../../mcp/vocabulary/methods.ts';
 import { readFields } from '../../mcp/vocabulary/payload.ts';
 import type { Call } from '../../relay/call.ts';
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
@@ -129,7 +129,7 @@ export class InputRound implements PendingInputOwner {
     this.#waiting.clear();
     for (const { id } of waiting) {
       pendingInputs.take(id);
-      listener.fromServer(notificationFrame(CANCELLED, { requestId: id, reason }));
+      listener.fromServer(notificationFrame(CANCELED, { requestId: id, reason }));
     }
   }
 }

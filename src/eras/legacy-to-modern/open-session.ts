@@ -8,7 +8,7 @@ import { toLegacyResult } from '../../mcp/translate/results.ts';
 import { isDeclared, type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/client-declarations.ts';
 import {
   CALL_TOOL,
-  CANCELLED,
+  CANCELED,
   DISCOVER,
   INITIALIZE,
   INITIALIZED,
@@ -179,7 +179,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
         this.#early.letGo();
         this.#changes.start();
         return true;
-      case CANCELLED:
+      case CANCELED:
         return call === undefined || this.#cancel(frame, call);
       case PROGRESS:
         // This is progress of an input request, which the server does not know.
@@ -204,7 +204,7 @@ export class OpenSession implements CallKeeper<CallAtModernServer> {
   /** Takes the client's answer to a question. */
   answer(frame: Frame): void {
     const input = this.pendingInputs.take(frame.id);
-    if (input === undefined) return this.#log.debug('client answered what it is not asked any more');
+    if (input === undefined) return this.#log.debug('client answered what it is not asked anymore');
     input.owner.answered(input, frame);
   }
 

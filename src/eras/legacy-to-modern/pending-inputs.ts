@@ -9,7 +9,7 @@ export interface PendingInput {
 
 /** The round that a question belongs to. */
 export interface PendingInputOwner {
-  /** Called with the client's answer, a result or an error. The question is not pending any more. */
+  /** Called with the client's answer, a result or an error. The question is not pending anymore. */
   answered(input: PendingInput, answer: Frame): void;
   /** Called when the client has reported progress on one of its questions. */
   progressed(): void;

@@ -2,12 +2,12 @@ import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts'
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError, UNCLEAR } from '../../errors.ts';
 import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCanceledId } from '../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { initializeResult } from '../../mcp/translate/results.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, DISCOVER, INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -58,7 +58,7 @@ type TranslatorState =
   | { readonly kind: 'ready'; readonly session: OpenSession };
 
 /**
- * One session of a legacy client with a modern server. It is a link towards the relay, and the listener of the link
+ * One session of a legacy client with a modern server. It is a link toward the relay, and the listener of the link
  * below. The session exists here only, and each request carries the part of it that the server needs.
  */
 export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker, Asker {
@@ -110,7 +110,7 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     }
     // A cancellation is exempt: its request is known already, and the server gets a notification in the bridge's own
     // words.
-    if (frame.method !== CANCELLED && isAmbiguous(frame)) {
+    if (frame.method !== CANCELED && isAmbiguous(frame)) {
       const isAwaited = frame.kind === 'request' && call !== undefined;
       return !isAwaited || this.#answer(call, errorAnswer(call.id, UNCLEAR));
     }
@@ -265,7 +265,7 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
   }
 
   #notificationFromServer(frame: Frame, call: Call | undefined): void {
-    if (frame.method === CANCELLED) return this.#withdrawnByServer(findCancelledId(frame)?.value);
+    if (frame.method === CANCELED) return this.#withdrawnByServer(findCanceledId(frame)?.value);
     const asker = this.#requests.about(frame, call);
     if (asker !== undefined) return asker.notified(frame);
     if (this.#state.kind === 'ready') this.#state.session.stray(frame);
@@ -310,7 +310,7 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
     this.#link.close(reason);
   }
 
-  /** Ends the session after its tasks have been cancelled. A server continues a task even if its client is gone. */
+  /** Ends the session after its tasks have been canceled. A server continues a task even if its client is gone. */
   #leave(session: OpenSession, tasks: readonly AbsorbedTask[], reason: BridgeError): void {
     const { clock } = this.#options.deps;
     const finalRequests = new FinalRequests(tasks.length, clock, () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
 import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/classify/correlators.ts';
-import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { Call, type Lane } from '../../relay/call.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';
 import { answersId, type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
@@ -71,7 +71,7 @@ export class UpstreamRequests {
   cancel(call: Call, reason: string): boolean {
     if (!this.#open.delete(call.id)) return true;
     call.cancel('client');
-    const frame = notificationFrame(CANCELLED, { requestId: call.id, reason });
+    const frame = notificationFrame(CANCELED, { requestId: call.id, reason });
     return this.#link?.send(frame, call) ?? true;
   }
 

@@ -1,7 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
-import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, CANCELED, isInteractive } from '../../mcp/vocabulary/methods.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -50,7 +50,7 @@ export interface CallAtLegacyServerOptions {
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the elicitation is complete.
  * - `hosted`: has become a task that its client follows by itself, and that uses the session in its place.
- * - `ending`: nobody waits for the task any more; the server is told to end it.
+ * - `ending`: nobody waits for the task anymore; the server is told to end it.
  * - `over`: nothing more happens.
  */
 type StateAtServer =
@@ -306,7 +306,7 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
   heard(frame: Frame, call: Call | undefined): void {
     if (this.#state.kind === 'hosted') return this.#state.task.heard(frame);
     if (frame.kind === 'request') return this.#questionsOf().asked(frame, this.#features);
-    if (frame.method === CANCELLED) this.#questions?.withdrawn(frame);
+    if (frame.method === CANCELED) this.#questions?.withdrawn(frame);
     else this.#noticesOf().take(frame, call);
   }
 

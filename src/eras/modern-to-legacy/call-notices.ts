@@ -105,7 +105,7 @@ export class CallNotices {
     this.#kept.add(frame);
   }
 
-  /** Called when no request can come back any more. */
+  /** Called when no request can come back anymore. */
   clear(): void {
     this.#kept?.takeAll();
     this.#kept = undefined;
@@ -170,7 +170,7 @@ export class KeptNotices {
     this.dropped += 1;
   }
 
-  /** All of them, in their order; none is kept any more. */
+  /** All of them, in their order; none is kept anymore. */
   takeAll(): readonly Frame[] {
     this.#latestProgress = undefined;
     this.#held.set(0);

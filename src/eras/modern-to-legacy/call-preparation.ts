@@ -3,7 +3,7 @@ import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import type { ToolListing } from '../../relay/tool-catalogue.ts';
+import type { ToolListing } from '../../relay/tool-catalog.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { SessionUser } from './pool/session-user.ts';
 import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.ts';
@@ -32,12 +32,12 @@ export interface CallPreparationOptions {
 
 /**
  * - `idle`: nothing is waited for.
- * - `levelling`: waits until the server logs as the client wants it.
+ * - `leveling`: waits until the server logs as the client wants it.
  * - `listing`: waits for the list of tools, which says how the tool is called.
  */
 type PreparationState =
   | { readonly kind: 'idle' | 'listing' }
-  | { readonly kind: 'levelling'; readonly cancel: () => void };
+  | { readonly kind: 'leveling'; readonly cancel: () => void };
 
 /** A list of tools under way. */
 interface TaskToolList {
@@ -70,9 +70,9 @@ export class CallPreparation {
 
   start(level: LogLevel | undefined): void {
     if (level === undefined || !setsLevel(this.#options.server)) return this.lookUp();
-    this.#state = { kind: 'levelling', cancel: this.#options.clock.after(LEVEL_MS, () => this.lookUp()) };
+    this.#state = { kind: 'leveling', cancel: this.#options.clock.after(LEVEL_MS, () => this.lookUp()) };
     this.#sendLevel(level, () => {
-      if (this.#state.kind === 'levelling') this.lookUp();
+      if (this.#state.kind === 'leveling') this.lookUp();
     });
   }
 
@@ -121,7 +121,7 @@ export class CallPreparation {
   }
 
   stop(): void {
-    if (this.#state.kind === 'levelling') this.#state.cancel();
+    if (this.#state.kind === 'leveling') this.#state.cancel();
     this.#state = IDLE;
   }
 }

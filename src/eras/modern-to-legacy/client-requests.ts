@@ -1,6 +1,6 @@
 import { BridgeError } from '../../errors.ts';
 import { readRequestMetadata } from '../../mcp/classify/request-metadata.ts';
-import { CANCELLED, isClientNotification } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, isClientNotification } from '../../mcp/vocabulary/methods.ts';
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { type Call, MAX_OPEN_CALLS } from '../../relay/call.ts';
@@ -44,7 +44,7 @@ export class ClientRequests implements UpstreamLink {
   /** False: a notification waits for the server. */
   send(frame: Frame, call?: Call): boolean {
     if (frame.kind === 'request' && call !== undefined) this.#request(frame, call);
-    else if (frame.method === CANCELLED) this.#cancelled(call);
+    else if (frame.method === CANCELED) this.#canceled(call);
     else if (frame.kind === 'notification') return this.#notification(frame);
     // A response of the client answers nothing, because clients are not asked by requests.
     return true;
@@ -82,7 +82,7 @@ export class ClientRequests implements UpstreamLink {
     return { ...client, wanted: { ...client.wanted, identity: this.#identity } };
   }
 
-  #cancelled(call: Call | undefined): void {
+  #canceled(call: Call | undefined): void {
     const request = call && this.#open.get(call);
     if (call === undefined || request === undefined) return;
     this.#open.delete(call);

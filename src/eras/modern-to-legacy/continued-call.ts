@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { refuseInput } from '../../mcp/classify/input-required.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
-import { CANCELLED, PING } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, PING } from '../../mcp/vocabulary/methods.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Call, type Lane } from '../../relay/call.ts';
@@ -18,9 +18,9 @@ import { CallProgress, type Continuation, type WaitingCall } from './questions/w
 
 /** Leads to no client: each of its requests has a lane of its own. */
 const LANE: Lane = { isOpen: true };
-const CALL_OVER = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
+const CALL_OVER = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call anymore.');
 
-/** The server is told that nobody waits any more, which takes a moment on its way; then the connection ends. */
+/** The server is told that nobody waits anymore, which takes a moment on its way; then the connection ends. */
 export const WITHDRAWAL_MS = 5000;
 
 export interface ContinuingServices extends ParkingServices {
@@ -114,7 +114,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
     const { clock } = this.#options.services.deps;
     this.#call.cancel('client');
     const params = { requestId: this.#call.id, reason: 'the client left' };
-    this.#link?.send(notificationFrame(CANCELLED, params), this.#call);
+    this.#link?.send(notificationFrame(CANCELED, params), this.#call);
     this.#cancelTimer = clock.after(WITHDRAWAL_MS, () => this.#leaveServer());
   }
 
@@ -153,7 +153,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
         if (frame.id === this.#call.id) this.#answered(frame);
         return;
       case 'notification':
-        if (frame.method === CANCELLED) this.#questions.withdrawn(frame);
+        if (frame.method === CANCELED) this.#questions.withdrawn(frame);
         else if (call === this.#call) this.#notices.take(frame, call);
         return;
       case 'request':

@@ -58,7 +58,7 @@ export class HttpClient implements HttpExchangeHost {
 
   /**
    * Runs a function when a time limit for the server expires, on behalf of one caller. The limit is suspended while
-   * that caller's credentials are renewed, and starts anew afterwards. Returns a function that cancels it.
+   * that caller's credentials are renewed, and starts anew afterward. Returns a function that cancels it.
    */
   afterLimit(limitMs: number, run: () => void, forwarded?: RequestHeaders['forwarded']): () => void {
     let cancel = (): void => {};

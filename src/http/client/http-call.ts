@@ -59,7 +59,7 @@ export interface HttpHandler {
 
 /** A request in progress. */
 export interface HttpCall {
-  /** Ends the call; the handler is not called any more. May be called at any time, and more than once. */
+  /** Ends the call; the handler is not called anymore. May be called at any time, and more than once. */
   abort(): void;
   /** `pause` and `resume` stop and continue reading the response. They may be called before it arrives. */
   pause(): void;

@@ -40,7 +40,7 @@ const REFUSAL_IDLE_MS = 10_000;
  * - `sending`: a part of the request has not been sent yet.
  * - `sent`: waiting for the response.
  * - `receiving`: the handler has received the head of the response.
- * - `done`: the handler is not called any more.
+ * - `done`: the handler is not called anymore.
  */
 type State = 'authorizing' | 'sending' | 'sent' | 'receiving' | 'done';
 

@@ -59,7 +59,7 @@ export interface WebSocketOpener {
  * - `trying`: a handshake is in progress, or the library is being loaded for it.
  * - `authorizing`: waiting for credentials.
  * - `refused`: the body of the answer is being read.
- * - `done`: the opener is not called any more.
+ * - `done`: the opener is not called anymore.
  */
 type State = 'trying' | 'authorizing' | 'refused' | 'done';
 

@@ -74,7 +74,7 @@ class OwnFile implements SocketFile {
     try {
       unlinkSync(this.#path);
     } catch {
-      // The file is already gone, or this user may not change the folder any more. The next listener there finds a
+      // The file is already gone, or this user may not change the folder anymore. The next listener there finds a
       // stale file.
     }
   }

@@ -139,7 +139,7 @@ export class WebSocketConnection {
   // ---- messages
 
   /**
-   * Sends a message, whose bytes must not change afterwards. Returns false if the connection is full; the message is
+   * Sends a message, whose bytes must not change afterward. Returns false if the connection is full; the message is
    * still sent. Drops messages after the end.
    */
   send(bytes: Buffer): boolean {
@@ -299,7 +299,7 @@ export class WebSocketConnection {
 
   // ---- Closing
 
-  /** Closes the connection with a code and a reason. The listener is not called any more. Can be called repeatedly. */
+  /** Closes the connection with a code and a reason. The listener is not called anymore. Can be called repeatedly. */
   close(code: number, reason: string): void {
     this.#isHeard = false;
     if (this.#state.kind !== 'open') return;
@@ -321,7 +321,7 @@ export class WebSocketConnection {
     this.terminate();
   }
 
-  /** Destroys the connection without a close frame. The listener is not called any more. */
+  /** Destroys the connection without a close frame. The listener is not called anymore. */
   terminate(): void {
     this.#isHeard = false;
     this.#isOver();

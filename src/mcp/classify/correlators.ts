@@ -63,15 +63,15 @@ function isStringOrNumber(first: number | undefined): boolean {
 }
 
 /** `params.requestId` of `notifications/cancelled`. */
-export function findCancelledId(frame: Frame): Correlator | undefined {
+export function findCanceledId(frame: Frame): Correlator | undefined {
   return correlator(frame, frame.payloadStart, 'requestId');
 }
 
 /**
- * Finds what `findCancelledId` does, for a server that several clients share. Returns undefined if parsers could read
+ * Finds what `findCanceledId` does, for a server that several clients share. Returns undefined if parsers could read
  * different ids.
  */
-export function findSharedCancelledId(frame: Frame): Correlator | undefined {
+export function findSharedCanceledId(frame: Frame): Correlator | undefined {
   const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
   return span === 'unclear' ? undefined : decode(frame.bytes, span);
 }
@@ -198,13 +198,13 @@ export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenReque
 }
 
 /** A client's `notifications/cancelled` with another request id. Undefined if it names no id, or an ambiguous one. */
-export function rewriteClientCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
-  return replace(frame, findSharedCancelledId(frame), encodeId(id));
+export function rewriteClientCanceled(frame: Frame, id: JsonRpcId): Frame | undefined {
+  return replace(frame, findSharedCanceledId(frame), encodeId(id));
 }
 
 /** A server's `notifications/cancelled` with another request id. Undefined if it names no id. */
-export function rewriteServerCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
-  return replace(frame, findCancelledId(frame), encodeId(id));
+export function rewriteServerCanceled(frame: Frame, id: JsonRpcId): Frame | undefined {
+  return replace(frame, findCanceledId(frame), encodeId(id));
 }
 
 /** A `notifications/progress` with another token, given as JSON bytes. `found` is the notification's own token. */
@@ -224,7 +224,7 @@ function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Fr
 }
 
 /**
- * Replaces one value. Returns undefined if the result is no message any more, which is possible because only the
+ * Replaces one value. Returns undefined if the result is no message anymore, which is possible because only the
  * envelope of a server's message is known to be valid JSON.
  */
 function edit(frame: Frame, only: Edit): Frame | undefined {

@@ -18,7 +18,7 @@ export const READ_RESOURCE = 'resources/read';
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';
-export const CANCELLED = 'notifications/cancelled';
+export const CANCELED = 'notifications/cancelled';
 export const PROGRESS = 'notifications/progress';
 export const LOG_MESSAGE = 'notifications/message';
 export const RESOURCE_UPDATED = 'notifications/resources/updated';
@@ -127,13 +127,7 @@ const gone: ReadonlySet<string> = new Set([
 const ofServers: ReadonlySet<string> = new Set([SAMPLE, ELICIT, LIST_ROOTS]);
 
 /** Notifications that clients of any era send. [schema 2025-11-25, 2026-07-28 ClientNotification] */
-const clientNotifications: ReadonlySet<string> = new Set([
-  CANCELLED,
-  PROGRESS,
-  INITIALIZED,
-  ROOTS_CHANGED,
-  TASK_STATUS,
-]);
+const clientNotifications: ReadonlySet<string> = new Set([CANCELED, PROGRESS, INITIALIZED, ROOTS_CHANGED, TASK_STATUS]);
 
 /**
  * Returns true for client notifications of the specification. All others belong to an extension, whatever their name.

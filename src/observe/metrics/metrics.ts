@@ -107,7 +107,7 @@ export class Metrics implements Observer {
   });
   readonly #deprecated = new Counter({
     name: 'mcp_portage_deprecated_uses_total',
-    help: 'Uses of what the specification has deprecated; by nobody: mcp-portage uses it towards the server.',
+    help: 'Uses of what the specification has deprecated; by nobody: mcp-portage uses it toward the server.',
   });
   readonly #servers = new Map<string, ServerWords>();
   readonly #otherServers = new ServerWords(OTHER);

@@ -24,7 +24,7 @@ export function renderDetails(
   { columns, nowMs }: { readonly columns: number; readonly nowMs: number },
 ): readonly Line[] {
   const server = status.servers.find((one) => one.name === name);
-  if (server === undefined) return [[segment(`${name} is not served any more.`, 'bad')]];
+  if (server === undefined) return [[segment(`${name} is not served anymore.`, 'bad')]];
   const ofServer = (item: { readonly server: string }): boolean => item.server === name;
   const oneServer = <Item>(all: readonly Column<Item>[]) => all.filter(({ title }) => title !== 'SERVER');
   const clients = status.clients.filter(ofServer);

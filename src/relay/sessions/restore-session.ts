@@ -34,7 +34,7 @@ export interface TimeLimit {
   readonly exceeded: () => BridgeError;
 }
 
-/** A connection on which a session is restored. After `Restoration.cancel` nothing here is called any more. */
+/** A connection on which a session is restored. After `Restoration.cancel` nothing here is called anymore. */
 export interface RestoredConnection {
   readonly log: Logger;
   /**

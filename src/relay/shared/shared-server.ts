@@ -32,7 +32,7 @@ export interface SharedEra<Client extends SharedClient, LoneCall extends ModernC
     fault(link: UpstreamLink, fault: ServerFault): void;
   };
   /**
-   * The state of a server that was just dialled. A server that has to shake hands is dialled for the first client, any
+   * The state of a server that was just dialed. A server that has to shake hands is dialed for the first client, any
    * other one for the first request.
    */
   readonly firstState: 'handshaking' | 'unheard';
@@ -40,7 +40,7 @@ export interface SharedEra<Client extends SharedClient, LoneCall extends ModernC
   takeUnsent(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
-  /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
+  /** The child is gone, or could not be started: nothing is answered anymore, neither by it nor to it. */
   ended(end: ServerEnd): void;
   close(): void;
 }
@@ -150,7 +150,7 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
   }
 
   #notReady(state: NotReady['state'], error: BridgeError): NotReady {
-    return { state, error, sinceMs: this.#lastServedMs, dialling: 'refused' };
+    return { state, error, sinceMs: this.#lastServedMs, dialing: 'refused' };
   }
 
   #starting(): BridgeError {

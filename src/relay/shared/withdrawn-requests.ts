@@ -9,7 +9,7 @@ export const MAX_TRIAL_BYTES = 16 * 1024;
 
 /**
  * Requests that were withdrawn before a full server has taken them. They wait to be written all the same, and count as
- * nobody's open call any more.
+ * nobody's open call anymore.
  */
 export class WithdrawnRequests {
   readonly #clock: Clock;
@@ -49,6 +49,6 @@ export class WithdrawnRequests {
 
 const TOO_MUCH = new BridgeError(
   'ERR_SESSION_BUSY',
-  `The server reads nothing, and ${MAX_WITHDRAWN_BYTES} bytes of cancelled requests wait for it; try again later.`,
+  `The server reads nothing, and ${MAX_WITHDRAWN_BYTES} bytes of canceled requests wait for it; try again later.`,
   { retryAfterMs: 1000 },
 );

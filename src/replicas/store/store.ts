@@ -34,7 +34,7 @@ export interface LeaseStore {
    * sign differ.
    */
   read(holder: string): Promise<LeaseReading>;
-  /** Declares the holder dead if `read` would still return `seen`. Resolves with the holder's state afterwards. */
+  /** Declares the holder dead if `read` would still return `seen`. Resolves with the holder's state afterward. */
   condemn(holder: string, seen: LeaseReading): Promise<'dead' | 'alive'>;
   /** Declares the holder itself dead, because it leaves. */
   release(holder: string): Promise<void>;

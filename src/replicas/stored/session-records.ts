@@ -281,7 +281,7 @@ export class SessionRecords implements SessionStorage {
     const state = SessionState.from(parsed.state);
     const next = { owner: cluster.self.id, token: token + 1, value: this.#valueOf({ principal, state }) };
     if (!(await records.put(id, { expected: { owner, token }, next, ttlMs }))) return this.take(id, principal);
-    // Read after the record is ours, because the former owner cannot write any more.
+    // Read after the record is ours, because the former owner cannot write anymore.
     const replay = await SessionReplay.read(cluster.store.logs, id);
     this.#keep(id, principal, { state, record: { kind: 'written', ownership: next } });
     return { kind: 'taken', state, replay, token: next.token };

@@ -203,7 +203,7 @@ export async function askBesideStream(
         isThere = true;
         cancel = clock.after(slowAnswerMs, () => resolve(foundBeside()));
       };
-      // A rejection only means that the answer is not needed any more.
+      // A rejection only means that the answer is not needed anymore.
       askEventStream(target, question).then(settle, () => {});
     });
   });

@@ -400,7 +400,7 @@ class ConnectionDialer implements UpstreamDialer {
   readiness(): Readiness {
     if (this.#sessionDetection !== undefined) {
       const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
-      return { state: 'starting', error, sinceMs: this.#detectingSinceMs, dialling: 'refused' };
+      return { state: 'starting', error, sinceMs: this.#detectingSinceMs, dialing: 'refused' };
     }
     if (this.#created === undefined) return this.#options.connections.readiness();
     const { modern, modernToLegacy, legacyToModern, sessions } = this.#created;

@@ -8,7 +8,7 @@ export const DECISION_TIMEOUT_MS = 60_000;
 
 /** The client that a decision is made for. */
 export interface Deciding extends Pick<RequestHeaders, 'forwarded'> {
-  /** Signal of the client that waits. Undefined if the decision is made even if no client waits any more. */
+  /** Signal of the client that waits. Undefined if the decision is made even if no client waits anymore. */
   readonly signal?: AbortSignal;
 }
 

@@ -11,7 +11,7 @@ import { errorFrame } from '../../wire/write-message.ts';
 export interface FoundLink {
   /**
    * Gives the connection to the client, which gets the messages that the server has sent so far. Throws a BridgeError
-   * if a connection still has to be dialled and cannot be.
+   * if a connection still has to be dialed and cannot be.
    */
   open(client: LinkOwner): UpstreamLink;
   /** Called if the client has left in the meantime. */
@@ -42,7 +42,7 @@ export const MAX_HELD_BYTES = 1024 * 1024;
  * The message that a server is found with.
  * - `initialize`: that of a session. Requests before it are refused, other messages wait. `findLink` sends it.
  * - `initialize-after`: the same, but a process is already started. All messages before `initialize` pass to it, and so
- *   do the client's answers to its questions afterwards.
+ *   do the client's answers to its questions afterward.
  * - `any`: a modern request, which waits like the messages after it.
  */
 export type FirstMessage =
@@ -223,7 +223,7 @@ export class DetectingLink implements UpstreamLink {
   }
 }
 
-/** The links of a dialer that were dialled before their server was found. */
+/** The links of a dialer that were dialed before their server was found. */
 export class DetectingLinks {
   readonly #links = new Set<DetectingLink>();
 

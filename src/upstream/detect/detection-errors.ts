@@ -20,7 +20,7 @@ export interface Attempt {
 export function detectError(url: URL, attempts: readonly Attempt[]): BridgeError {
   const tried = attempts.map(({ request, saw }) => `${request}: ${saw}`).join('; ');
   const message =
-    `No MCP server was recognised at ${showUrl(url)}. Tried: ${tried}. ` +
+    `No MCP server was recognized at ${showUrl(url)}. Tried: ${tried}. ` +
     'Is the path right (/mcp and /sse are common)? If you know what the server speaks, say so with --transport or --protocol.';
   return new BridgeError('ERR_UPSTREAM_DETECT', message, { data: { attempts: attempts.map(showAttempt) } });
 }

@@ -99,7 +99,7 @@ export const MAX_BUSY_REPEATS = 3;
  * - `no-posts`: the next step follows, but not `initialize`, which would get no answer either.
  * - `event-stream`: the event stream follows, and no other step.
  * - `refused`: the next step follows. If no step succeeds, this error is the result.
- * - `trouble`: the next step follows after a second try, but no verdict is firm any more.
+ * - `trouble`: the next step follows after a second try, but no verdict is firm anymore.
  * - `stop`: no other question would get a better answer.
  * - `unknown-revision`: the server is modern, but has no revision in common with the bridge.
  */

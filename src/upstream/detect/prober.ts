@@ -28,7 +28,7 @@ const LANE: Lane = { isOpen: true };
 const DONE = new BridgeError('ERR_SESSION_CLOSED', 'The detection of the server is complete.');
 
 /**
- * Asks a server on a connection that has no other owner yet, or tries a client's request on it. Afterwards the
+ * Asks a server on a connection that has no other owner yet, or tries a client's request on it. Afterward the
  * connection is handed over, and messages bypass the prober.
  */
 export class Prober implements ServerListener, FoundLink {

@@ -33,7 +33,7 @@ export type Learned = (server: ObservedServer) => void;
 
 interface Entry {
   readonly verdict: Verdict;
-  /** `Infinity` means until contradicted. A server that is not modern any more shows it at the first request. */
+  /** `Infinity` means until contradicted. A server that is not modern anymore shows it at the first request. */
   readonly untilMs: number;
 }
 

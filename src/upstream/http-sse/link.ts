@@ -4,7 +4,7 @@ import type { ResponseHead } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { reachedAs } from '../../http/socket-addresses.ts';
-import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import type { Call } from '../../relay/call.ts';
@@ -55,7 +55,7 @@ function postingTo(url: URL, environment: RemoteEnvironment): EndpointPosting {
  * - `fresh`: nothing has been sent, and there is no stream.
  * - `connecting`: the stream is opening or open, and the endpoint is not known. Messages wait.
  * - `open`: messages are posted to the endpoint.
- * - `closed`: the relay has closed the link or has been told of its end. Its listener is not called any more.
+ * - `closed`: the relay has closed the link or has been told of its end. Its listener is not called anymore.
  */
 type LinkState =
   | { readonly kind: 'fresh' }
@@ -138,7 +138,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     this.#options.environment.caller.note(frame, call);
     this.#requests.sent(frame);
     this.#stream ??= this.#open();
-    if (frame.method === CANCELLED && call !== undefined && this.#takeBack(call)) return true;
+    if (frame.method === CANCELED && call !== undefined && this.#takeBack(call)) return true;
     if (frame.method === INITIALIZE) this.#handshakeId = frame.id;
     return this.#outbox.send(frame, call);
   }

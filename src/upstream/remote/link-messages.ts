@@ -5,9 +5,9 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCanceledId } from '../../mcp/classify/correlators.ts';
 import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import type { Call } from '../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -48,7 +48,7 @@ export class Backlog {
 
   /**
    * Call this when the message's bytes have been sent or will not be. A second call has no effect. Returns true if the
-   * client need not pause any more.
+   * client need not pause anymore.
    */
   remove(message: Waiting): boolean {
     if (!message.isWaiting) return false;
@@ -268,8 +268,8 @@ export class Delivery {
     // The answer is late: the call has been canceled meanwhile.
     if (frame.isResponse && call !== undefined && !isOpen) return;
     if (frame.kind === 'request' && frame.id !== undefined) this.#questions.add(frame.id);
-    if (frame.method === CANCELLED) {
-      const withdrawn = findCancelledId(frame);
+    if (frame.method === CANCELED) {
+      const withdrawn = findCanceledId(frame);
       if (withdrawn !== undefined) this.#questions.delete(withdrawn.value);
     }
     if (isOpen) this.#listener.fromServer(frame, call);
@@ -298,7 +298,7 @@ export class Delivery {
   withdrawQuestions(reason: string): void {
     const withdrawn = [...this.#questions];
     this.#questions.clear();
-    for (const requestId of withdrawn) this.message(notificationFrame(CANCELLED, { requestId, reason }));
+    for (const requestId of withdrawn) this.message(notificationFrame(CANCELED, { requestId, reason }));
   }
 
   close(): void {

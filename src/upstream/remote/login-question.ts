@@ -8,7 +8,7 @@ import {
   missingCapability,
   readClientCapabilities,
 } from '../../mcp/vocabulary/client-declarations.ts';
-import { CANCELLED, ELICIT, ELICITATION_COMPLETE, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, ELICIT, ELICITATION_COMPLETE, isInteractive } from '../../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
@@ -63,7 +63,7 @@ export class SessionQuestion {
     void prompt.over.then((end) => {
       if (this.#open === question) {
         this.#open = undefined;
-        this.#tell(notificationFrame(CANCELLED, { requestId: id, reason: 'the login is over' }));
+        this.#tell(notificationFrame(CANCELED, { requestId: id, reason: 'the login is over' }));
       }
       if (end === 'logged-in') this.#tell(notificationFrame(ELICITATION_COMPLETE, { elicitationId: id }));
     });

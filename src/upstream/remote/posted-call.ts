@@ -74,7 +74,7 @@ export interface ResumedStream {
   readonly message: Outgoing;
   /** The id of the last event, as a header value. */
   readonly lastEventId: string;
-  /** Time since the call began, which counts towards its time limit. */
+  /** Time since the call began, which counts toward its time limit. */
   readonly elapsedMs: number;
 }
 
@@ -218,7 +218,7 @@ export class PostedCall extends ListMember implements HttpHandler, AnswerSink {
     return this.#wasSent;
   }
 
-  /** Ends the call. The host is not called any more. */
+  /** Ends the call. The host is not called anymore. */
   abort(): void {
     const state = this.#state;
     this.#state = DONE;
@@ -421,7 +421,7 @@ export class PostedCall extends ListMember implements HttpHandler, AnswerSink {
     }
   }
 
-  /** Call this when the session has no event stream any more. */
+  /** Call this when the session has no event stream anymore. */
   lostStream(): void {
     if (this.#state.kind === 'waiting-elsewhere') this.#finish(this.#state.end);
   }

@@ -70,7 +70,7 @@ export class PostedCalls {
     return undefined;
   }
 
-  /** Tells the calls that the session has no event stream any more. */
+  /** Tells the calls that the session has no event stream anymore. */
   lostStream(): void {
     for (const post of this.#posts.toArray()) post.lostStream();
   }

@@ -1,5 +1,5 @@
 /**
- * Two ways to find out that the server of a connection does not live any more, although the connection is open: pings
+ * Two ways to find out that the server of a connection does not live anymore, although the connection is open: pings
  * after silence, and a question once a call was given up in silence. See docs/internals/decisions/0015-hung-servers.md.
  * Without an answer to a ping, the sender may consider the connection stale and end it.
  * [spec 2025-11-25 basic/utilities/ping#behavior-requirements]
@@ -8,7 +8,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { createLifeQuestion } from '../../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { CANCELLED, DISCOVER, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, DISCOVER, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import { Call, type Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -98,7 +98,7 @@ class Pings implements LifeCheck {
   sent(frame: Frame, call: Call | undefined): void {
     // Before the handshake is done, the server expects no pings.
     if (frame.method === INITIALIZED) this.begin();
-    if (frame.method === CANCELLED && call !== undefined) this.#givenUp(call);
+    if (frame.method === CANCELED && call !== undefined) this.#givenUp(call);
   }
 
   /** Counts the time that a call has waited in vain. Time in which several calls waited counts once. */
@@ -231,7 +231,7 @@ class HangQuestion implements LifeCheck {
 
   sent(frame: Frame): void {
     if (frame.kind === 'request') this.#noteRequest();
-    else if (frame.method === CANCELLED) this.#givenUp();
+    else if (frame.method === CANCELED) this.#givenUp();
   }
 
   #noteRequest(): void {

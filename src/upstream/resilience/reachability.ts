@@ -62,7 +62,7 @@ export class Reachability {
 
   readiness(): Readiness {
     const failure = this.#failure;
-    return failure === undefined ? READY : { state: 'failing', ...failure, dialling: 'allowed' };
+    return failure === undefined ? READY : { state: 'failing', ...failure, dialing: 'allowed' };
   }
 
   close(): void {

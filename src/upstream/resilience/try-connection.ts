@@ -53,5 +53,5 @@ export function tryConnection({ connect, clientInfo, clock, signal }: TryConnect
 }
 
 const ANSWERED = new BridgeError('ERR_SESSION_CLOSED', 'The trial of the server has succeeded.');
-const ABORTED = new BridgeError('ERR_SESSION_CLOSED', 'The trial of the server is not needed any more.');
+const ABORTED = new BridgeError('ERR_SESSION_CLOSED', 'The trial of the server is not needed anymore.');
 const SILENT = new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server did not answer within ${ANSWER_MS / 1000} s.`);

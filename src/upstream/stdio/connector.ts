@@ -184,12 +184,12 @@ class StdioConnector implements Connector {
     if (attempt === undefined) return READY;
     const { sinceMs, failure } = attempt;
     const refusal = this.#policy.refusal();
-    if (refusal !== undefined) return { state: 'stopped', error: refusal, sinceMs, dialling: 'refused' };
-    if (failure !== undefined) return { state: 'failing', error: failure, sinceMs, dialling: 'allowed' };
+    if (refusal !== undefined) return { state: 'stopped', error: refusal, sinceMs, dialing: 'refused' };
+    if (failure !== undefined) return { state: 'failing', error: failure, sinceMs, dialing: 'allowed' };
     // A process that its client has left before it answered says nothing.
     if ([...this.#children].every(({ isEnding }) => isEnding)) return READY;
     const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
-    return { state: 'starting', error, sinceMs, dialling: 'allowed' };
+    return { state: 'starting', error, sinceMs, dialing: 'allowed' };
   }
 
   close(): Promise<void> {

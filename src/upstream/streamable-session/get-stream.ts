@@ -23,10 +23,10 @@ export interface GetStreamOptions {
   /** Called when the stream is open for the first time. From then on the server's messages are received. */
   readonly opened: () => void;
   /**
-   * Called when the server offers no stream, or none any more, so that its messages outside of calls are not received.
+   * Called when the server offers no stream, or none anymore, so that its messages outside of calls are not received.
    */
   readonly absent: () => void;
-  /** Called when the server does not know the session any more, or answers with a status that may mean it. */
+  /** Called when the server does not know the session anymore, or answers with a status that may mean it. */
   readonly sessionDoubted: (status: number) => void;
 }
 

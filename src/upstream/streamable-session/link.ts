@@ -6,7 +6,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { isRepeatable } from '../../mcp/classify/repeatable.ts';
 import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Call } from '../../relay/call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
@@ -35,7 +35,7 @@ export interface StreamableLinkOptions extends Omit<RemoteLinkOptions, 'left'> {
 }
 
 /**
- * Limits calls that have been answered or accepted but whose response is open. Their requests are not needed any more,
+ * Limits calls that have been answered or accepted but whose response is open. Their requests are not needed anymore,
  * so no large one is kept.
  */
 export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
@@ -115,7 +115,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     if (this.#isClosed) return true;
     this.#options.environment.caller.note(frame, call);
     this.#requests.sent(frame);
-    if (frame.method === CANCELLED && call !== undefined) return this.#cancel(frame, call);
+    if (frame.method === CANCELED && call !== undefined) return this.#cancel(frame, call);
     if (frame.isResponse) {
       this.#delivery.answered(frame);
       if (this.#question?.takes(frame) === true) return true;
@@ -310,7 +310,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     const { frame, call, reply } = message;
     if (frame.method === INITIALIZED && reply === undefined) this.#keeper.initialized();
     this.#outbox.answered(message);
-    if (frame.method !== CANCELLED || call === undefined) return;
+    if (frame.method !== CANCELED || call === undefined) return;
     // The canceled call ends only now that its cancellation has been delivered, because a broken connection is not a
     // cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
     const canceled = this.#posts.find(call);
@@ -344,7 +344,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     if (this.#isClosed) return;
     if (frame.method === INITIALIZE) this.#outbox.opened();
     else if (wasSent)
-      this.#outbox.send(notificationFrame(CANCELLED, { requestId: frame.id, reason: 'the answer was lost' }));
+      this.#outbox.send(notificationFrame(CANCELED, { requestId: frame.id, reason: 'the answer was lost' }));
   }
 
   // ---- the session
@@ -474,5 +474,5 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
  * ids of the old session, and progress notifications to its tokens.
  */
 function isWorthRepeating({ kind, method = '' }: Frame): boolean {
-  return kind === 'request' || (kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(method));
+  return kind === 'request' || (kind === 'notification' && ![CANCELED, INITIALIZED, PROGRESS].includes(method));
 }

@@ -127,7 +127,7 @@ export class SessionKeeper implements RestoredConnection {
   renew(key: SessionKey): void {
     const isCurrent = this.#state === 'open' && key.generation === this.#key.generation;
     if (!isCurrent && this.#state !== 'lost') return;
-    this.log.info('the server does not know the session any more; opening a new one');
+    this.log.info('the server does not know the session anymore; opening a new one');
     this.#state = 'renewing';
     this.#key = { ...NO_SESSION, generation: this.#key.generation + 1 };
     this.#host.lost();

@@ -16,7 +16,7 @@ export interface PostedMessage {
   isWaiting: boolean;
   /** Called once, after the message is known to its host. */
   start(): void;
-  /** Gives the message up, because the client canceled it or is gone. The host is not called any more. */
+  /** Gives the message up, because the client canceled it or is gone. The host is not called anymore. */
   abort(): void;
   /** Called while the client does not read. Responses are then not read before `resume`. */
   pause(): void;

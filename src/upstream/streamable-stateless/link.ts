@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { BridgeError } from '../../errors.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCanceledId } from '../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
-import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call, Lane } from '../../relay/call.ts';
 import { type Frame, idToken, type JsonRpcId } from '../../wire/frame.ts';
@@ -68,7 +68,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
 
   protected override write(frame: Frame, call: Call | undefined): boolean {
     if (this.#isClosed) return true;
-    if (frame.method === CANCELLED) {
+    if (frame.method === CANCELED) {
       this.#cancel(frame, call);
       return !this.#backlog.isFull;
     }
@@ -115,7 +115,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
    * [spec 2026-07-28 transports/streamable-http#cancellation]
    */
   #cancel(frame: Frame, call: Call | undefined): void {
-    const id = call === undefined ? findCancelledId(frame)?.value : undefined;
+    const id = call === undefined ? findCanceledId(frame)?.value : undefined;
     const isMeant = (posted: PostedMessage): boolean =>
       posted.call === call && posted.frame.kind === 'request' && (call !== undefined || posted.frame.id === id);
     const posted = [...this.#open, ...this.#waiting].find(isMeant);

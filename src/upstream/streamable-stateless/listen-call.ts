@@ -1,8 +1,8 @@
 import { BridgeError } from '../../errors.ts';
-import { findCancelledId, rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
+import { findCanceledId, rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { missedChanges } from '../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
-import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call } from '../../relay/call.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
@@ -103,8 +103,8 @@ export class ListenCall implements PostedMessage, PostHost {
     switch (frame.method) {
       case LISTEN_ACKNOWLEDGED:
         return this.#acknowledged(frame);
-      case CANCELLED:
-        return this.#cancelled(frame);
+      case CANCELED:
+        return this.#canceled(frame);
       case TOOLS_CHANGED:
         this.#host.tools.invalidate();
     }
@@ -141,9 +141,9 @@ export class ListenCall implements PostedMessage, PostHost {
   /**
    * Ends a subscription that the server has canceled. The client gets the result that all clients understand instead.
    */
-  #cancelled(frame: Frame): void {
+  #canceled(frame: Frame): void {
     const state = this.#state;
-    if (state.kind !== 'posting' || findCancelledId(frame)?.value !== state.id) return;
+    if (state.kind !== 'posting' || findCanceledId(frame)?.value !== state.id) return;
     state.post.abort();
     const { id } = this.frame;
     this.#answered(resultFrame(state.id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } }));

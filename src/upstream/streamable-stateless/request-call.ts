@@ -6,7 +6,7 @@ import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
 import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/headers.ts';
-import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, CANCELED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -130,7 +130,7 @@ export class RequestCall implements PostedMessage, PostHost {
       }
       // [spec 2026-07-28 basic/patterns/cancellation] A server cancels subscriptions only, and this stream belongs to
       // none.
-      case CANCELLED:
+      case CANCELED:
         return;
       default:
         this.#host.notify(this, frame);

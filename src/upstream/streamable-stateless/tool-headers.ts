@@ -3,7 +3,7 @@ import type { Clock } from '../../deps.ts';
 import type { HeaderAnnotations } from '../../mcp/classify/param-headers.ts';
 import { readToolPage, type ToolPage } from '../../mcp/classify/tool-list.ts';
 import { toPrintable } from '../../printable.ts';
-import { ToolCatalogue, ToolListing } from '../../relay/tool-catalogue.ts';
+import { ToolCatalog, ToolListing } from '../../relay/tool-catalog.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /**
@@ -31,7 +31,7 @@ export interface KnownTool {
 export class ToolHeaders {
   readonly #clock: Clock;
   readonly #log: Logger;
-  #tools = new ToolCatalogue(all);
+  #tools = new ToolCatalog(all);
   /** Until this time a tool that is unknown or invalid is taken to be so. */
   #trustedUntilMs = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | undefined;
@@ -68,7 +68,7 @@ export class ToolHeaders {
   /** Call this when the server reports that its list has changed. */
   invalidate(): void {
     this.#generation += 1;
-    this.#tools = new ToolCatalogue(all);
+    this.#tools = new ToolCatalog(all);
     this.#trustedUntilMs = Number.NEGATIVE_INFINITY;
   }
 

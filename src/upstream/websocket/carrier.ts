@@ -12,7 +12,7 @@ import {
   WebSocketConnection,
   type WebSocketListener,
 } from '../../http/websocket/connection.ts';
-import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELED } from '../../mcp/vocabulary/methods.ts';
 import type { Call, ClientMessage } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
@@ -102,7 +102,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
    * Queues a message. A cancellation whose request is still in the queue removes that request instead of being sent.
    */
   #wait(frame: Frame, call: Call | undefined): boolean {
-    const isWithdrawal = frame.method === CANCELLED && call !== undefined;
+    const isWithdrawal = frame.method === CANCELED && call !== undefined;
     if (isWithdrawal && this.#waiting.removeFirst((other) => other.call === call) !== undefined) return true;
     this.#waiting.add({ frame, call });
     if (!this.#waiting.isFull) return true;

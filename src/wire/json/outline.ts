@@ -144,7 +144,7 @@ function isMeta(bytes: Buffer, keyStart: number, valueStart: number): boolean {
   return isStringToken(bytes, keyStart, endOfKey(bytes, keyStart, valueStart), META);
 }
 
-/** Searches backwards, since there is no other quote between a key and its value. */
+/** Searches backward, since there is no other quote between a key and its value. */
 function endOfKey(bytes: Buffer, keyStart: number, valueStart: number): number {
   let at = valueStart - 1;
   while (at > keyStart && bytes[at] !== QUOTE) at--;

@@ -347,7 +347,7 @@ const listening = {
     httpSse: 'served',
     ssePath: '/b',
     messagePath: '/c',
-    sunset: { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59), afterwards: 'serve' },
+    sunset: { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59), afterward: 'serve' },
     webSocket: 'off',
     wsPath: '/d',
     baseUrl: new URL('https://example.com/tools'),
@@ -734,7 +734,7 @@ test('logs are for people on a terminal and for programs elsewhere', (t) => {
   t.is(parse(['--log-format', 'json'], {}, { stderrIsTerminal: true }).config.log.format, 'json');
 });
 
-test('warns of a variable that looks like a misspelt setting', (t) => {
+test('warns of a variable that looks like a misspelled setting', (t) => {
   t.deepEqual(parse([], { MCP_PORTAGE_MAX_SESSION: '3' }).warnings, [
     'MCP_PORTAGE_MAX_SESSION is not a setting of mcp-portage; did you mean MCP_PORTAGE_MAX_SESSIONS?',
   ]);

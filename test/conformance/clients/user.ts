@@ -13,7 +13,7 @@ export interface User {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** @param folder empty, and gone afterwards: nobody has logged in before */
+/** @param folder empty, and gone afterward: nobody has logged in before */
 export function createUser(scenario: string, folder: string): User {
   const { client_id: id, client_secret: secret, private_key_pem: key } = CONTEXT;
   const { idp_issuer: idpIssuer = '', idp_client_id: idpClient = '', idp_id_token: idToken } = CONTEXT;

@@ -127,7 +127,7 @@ test('a connection without a session that says nothing is let go, one with a ses
   t.false(busy.socket.readableEnded);
 });
 
-test('a client that reads nothing any more is let go, and its server with it', async (t) => {
+test('a client that reads nothing anymore is let go, and its server with it', async (t) => {
   const { clock, server, sessions, open } = await openStreamBridge(t);
   const client = await open();
   client.write(initialize());

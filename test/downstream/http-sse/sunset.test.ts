@@ -7,10 +7,10 @@ import { call, initialize, openHttpSession, openInitializedSse, openSse } from '
 const AT_MS = Date.UTC(2027, 2, 31, 23, 59, 59);
 
 /** A listener that has announced its end, an observer, and a calendar that the test turns. */
-async function start(t: ExecutionContext, afterwards: 'refuse' | 'serve' = 'refuse') {
+async function start(t: ExecutionContext, afterward: 'refuse' | 'serve' = 'refuse') {
   const time = { nowMs: AT_MS - 1000 };
   const observer = new FakeObserver();
-  const sunset = { date: '2027-03-31', atMs: AT_MS, afterwards };
+  const sunset = { date: '2027-03-31', atMs: AT_MS, afterward };
   const harness = await startHttpHarness(t, { sunset, wallClock: () => time.nowMs, observer });
   return { harness, time, observer };
 }

@@ -146,7 +146,7 @@ test('answers that are read slowly arrive whole, whatever upgrade was asked for 
   raw.destroy();
 });
 
-test('a call is cancelled when its client leaves with an upgrade asked for behind it', async (t) => {
+test('a call is canceled when its client leaves with an upgrade asked for behind it', async (t) => {
   const harness = await startHttpHarness(t);
   for (const behind of [head('/ws', HANDSHAKE), head('/healthz', H2C), head('/healthz', H2C) + head('/readyz')]) {
     const raw = await connect(harness);

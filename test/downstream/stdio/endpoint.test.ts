@@ -81,7 +81,7 @@ test('a last line without newline counts', async (t) => {
   t.like(await next(), { id: 1, result: { protocolVersion: '2025-06-18' } });
 });
 
-test('output that nobody reads any more ends the endpoint instead of the process', async (t) => {
+test('output that nobody reads anymore ends the endpoint instead of the process', async (t) => {
   const output = new PassThrough();
   const { endpoint } = openEndpoint(t, { output });
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));

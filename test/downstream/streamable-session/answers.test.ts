@@ -140,7 +140,7 @@ test('sends a comment on a stream after 15 s without an event, not before', asyn
   t.is(KEEP_ALIVE_MS, 15_000);
 });
 
-test('a cancelled call’s response ends: 202 if nothing was sent, the end of the stream otherwise', async (t) => {
+test('a canceled call’s response ends: 202 if nothing was sent, the end of the stream otherwise', async (t) => {
   const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const held = session.post(call(1));
   await session.connection.next('tools/call');
@@ -184,17 +184,17 @@ test('watches no response longer than it is open', async (t) => {
   };
   const session = await openStreamable(harness);
   const { connection } = session;
-  // One of each kind: JSON, streamed, cancelled, left, without a stream, listening.
+  // One of each kind: JSON, streamed, canceled, left, without a stream, listening.
   const answered = session.post(call(1));
   connection.answer(await connection.next('tools/call'));
   await (await answered).text();
   const streamed = (await session.post(call(2), STREAM_FIRST)).events();
   connection.answer(await connection.next('tools/call'));
   await streamed.closed;
-  const cancelled = session.post(call(3));
+  const canceled = session.post(call(3));
   await connection.next('tools/call');
   await session.post(cancellation(3));
-  await cancelled;
+  await canceled;
   const client = new AbortController();
   const left = session.post(call(4), {}, client.signal);
   await connection.next('tools/call');

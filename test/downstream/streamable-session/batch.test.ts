@@ -153,7 +153,7 @@ test('refuses an id that is used twice, and answers the call that had it first',
   t.regex(answers[0]?.error?.message ?? '', /already in use/);
 });
 
-test('answers what is left of a batch when one of its calls is cancelled', async (t) => {
+test('answers what is left of a batch when one of its calls is canceled', async (t) => {
   const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2)]);
   session.connection.answer(await session.connection.next('tools/call'));
@@ -161,7 +161,7 @@ test('answers what is left of a batch when one of its calls is cancelled', async
   t.deepEqual(await (await pending).json(), [answerTo(1)]);
 });
 
-test('answers 202 to a batch whose calls were all cancelled', async (t) => {
+test('answers 202 to a batch whose calls were all canceled', async (t) => {
   const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2)]);
   await session.connection.next('tools/call');

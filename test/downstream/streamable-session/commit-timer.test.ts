@@ -19,7 +19,7 @@ test('lanes of a stored session are looked at when their calls have been silent 
   t.is(clock.pendingTimers, 1);
   clock.advance(COMMIT_STORED_AFTER_MS);
   t.deepEqual(ticks, [COMMIT_STORED_AFTER_MS]);
-  t.is(clock.pendingTimers, 0, 'nothing waits any more');
+  t.is(clock.pendingTimers, 0, 'nothing waits anymore');
   timer.start();
   timer.stop();
   t.is(clock.pendingTimers, 0);

@@ -20,7 +20,7 @@ test('a response that comes first is plain JSON, byte for byte the server’s ow
   t.is(await answer.text(), said);
 });
 
-test('the request reaches the server byte for byte, dialled with its envelope', async (t) => {
+test('the request reaches the server byte for byte, dialed with its envelope', async (t) => {
   const harness = await startHttpHarness(t);
   const message = modernCall('é', 'work', { traceparent: '00-1', 'vendor/x': [1.0] });
   const pending = postModern(harness, message);

@@ -204,10 +204,10 @@ test('answers 202 without a body to notifications, and does nothing about them',
   const harness = await startHttpHarness(t);
   const pending = postModern(harness, modernCall(1));
   const link = await nextCall(harness, 1);
-  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
-  const enveloped = { ...cancelled, params: { ...cancelled.params, _meta: ENVELOPE } };
+  const canceled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  const enveloped = { ...canceled, params: { ...canceled.params, _meta: ENVELOPE } };
   for (const [body, given] of [
-    [cancelled, { 'MCP-Protocol-Version': REVISION }],
+    [canceled, { 'MCP-Protocol-Version': REVISION }],
     [enveloped, {}],
     [{ ...enveloped, method: 'notifications/roots/list_changed' }, headersOf(listTools)],
   ] as const) {

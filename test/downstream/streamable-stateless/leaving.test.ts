@@ -11,7 +11,7 @@ import { arriveModern, headersOf, listen, modern, modernCall, nextCall, postMode
 
 const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 
-/** The server hears of it exactly once, and whatever it says afterwards goes nowhere. */
+/** The server hears of it exactly once, and whatever it says afterward goes nowhere. */
 async function isWithdrawn(t: ExecutionContext, harness: HttpHarness, link: FakeConnection, id: string | number) {
   await waitFor(() => link.closedFor, { message: 'the link to be closed' });
   t.deepEqual(

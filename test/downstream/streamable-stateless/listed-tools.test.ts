@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ListedTools } from '../../../src/downstream/streamable-stateless/endpoint.ts';
-import { TOOL_LIMITS } from '../../../src/relay/tool-catalogue.ts';
+import { TOOL_LIMITS } from '../../../src/relay/tool-catalog.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { modern, nextCall, postModern, type RpcBody } from './modern-posts.ts';

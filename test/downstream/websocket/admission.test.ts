@@ -197,7 +197,7 @@ test('answers a request that cannot have a session, and keeps the connection', a
   client.socket.terminate();
 });
 
-test('a connection whose token is not accepted any more is closed at the next check, with the reason', async (t) => {
+test('a connection whose token is not accepted anymore is closed at the next check, with the reason', async (t) => {
   let isAccepted = true;
   const error = new BridgeError('ERR_AUTH_TOKEN', 'The token is not accepted: it has expired.');
   const authenticator: Authenticator = {

@@ -198,8 +198,8 @@ test('a call is withdrawn under the id it has at the server, and its late answer
   session.call('mine');
   session.asked();
   session.says({ method: 'notifications/cancelled', params: { requestId: 'mine', reason: 'enough' } });
-  const [cancelled] = session.link.sent;
-  t.is(cancelled?.call?.state.kind, 'cancelled');
+  const [canceled] = session.link.sent;
+  t.is(canceled?.call?.state.kind, 'cancelled');
   t.deepEqual(session.asked()[0]?.params, { requestId: session.ids.at(-1), reason: 'enough' });
   session.serverAnswers(done());
   t.deepEqual(session.heard(), []);

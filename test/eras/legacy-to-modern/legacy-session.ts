@@ -5,7 +5,7 @@ import type { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { relayParts } from '../../support/calls.ts';
-import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer, messagesOf } from '../../support/fake-peers.ts';
+import { createFakeDeps, type Dialed, FakeDialer, FakeLane, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 export const META = 'io.modelcontextprotocol/';
@@ -96,7 +96,7 @@ export class LegacySession {
   readonly relay: Relay;
   readonly ends: BridgeError[] = [];
   readonly clock;
-  readonly #server: Dialled;
+  readonly #server: Dialed;
   /** Ids of requests the server has seen, latest last; subscriptions apart. */
   readonly ids: (string | number)[] = [];
   readonly listens: number[] = [];

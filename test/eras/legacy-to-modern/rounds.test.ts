@@ -201,7 +201,7 @@ test('a server that never has enough is asked no more after ten rounds', (t) => 
   t.deepEqual(session.asked(), []);
 });
 
-test('a client that withdraws its call is not asked any more', (t) => {
+test('a client that withdraws its call is not asked anymore', (t) => {
   const session = openSession();
   const [asked] = callThatNeeds(session, { who: elicit });
   session.says({ method: 'notifications/cancelled', params: { requestId: 'call' } });

@@ -6,7 +6,7 @@ const ROOTS = { 'roots-1': { roots: [] } };
 
 /** How often the connection of a session was closed. */
 function closings(bridge: ModernBridge, session: number): number {
-  return bridge.dialer.dialled[session]?.link.closedWith.length ?? 0;
+  return bridge.dialer.dialed[session]?.link.closedWith.length ?? 0;
 }
 
 /** A call of a caller that shares with nobody, which waits for what the client says. */
@@ -23,7 +23,7 @@ test('callers that share with nobody get a session for each call, which ends wit
   const bridge = new ModernBridge({ sharing: 'nobody' });
   const first = bridge.call({}, { logLevel: 'debug' });
   const second = bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   bridge.says({ id: bridge.heardOnly('tools/call').id, result: { content: [] } });
   t.is(second.answer().result.resultType, 'complete');
   t.deepEqual([closings(bridge, 0), closings(bridge, 1)], [0, 1]);
@@ -37,10 +37,10 @@ test('what a session for one call serves goes on while the client is asked, and 
   bridge.clock.advance(4 * 60_000);
   t.is(closings(bridge, 0), 0);
   const other = bridge.call();
-  t.is(bridge.dialer.dialled.length, 2, 'nobody else gets in');
+  t.is(bridge.dialer.dialed.length, 2, 'nobody else gets in');
   other.leaves();
   const again = bridge.call({ requestState, inputResponses: ROOTS });
-  t.is(bridge.dialer.dialled.length, 2, 'the retry has its session');
+  t.is(bridge.dialer.dialed.length, 2, 'the retry has its session');
   t.like(bridge.heard(0), [{ id: 'q', result: { roots: [] } }]);
   bridge.says({ id, result: { content: [] } }, 0);
   t.is(again.answer().result.resultType, 'complete');
@@ -66,5 +66,5 @@ test('a subscription of a caller that shares with nobody has a session until it 
 test('callers of one name share a session, others do not', (t) => {
   const bridge = new ModernBridge({ sharing: 'by-name' });
   for (const principal of ['everybody', 'everybody', 'ada']) bridge.call({}, { principal, capabilities: {} });
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });

@@ -58,7 +58,7 @@ test('discover is answered from the handshake, which is made once', (t) => {
     _meta: SERVER_META,
   });
   t.truthy(bridge.ask('server/discover', {}, { capabilities: { roots: {} } }).answer().result);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('discover waits for the server, and says why there is none', (t) => {
@@ -75,11 +75,11 @@ test('a session serves one caller with exactly its capabilities', (t) => {
   const list = (capabilities: object, principal = 'ada') => bridge.ask('tools/list', {}, { capabilities, principal });
   list({ roots: {} });
   list({ roots: { listChanged: true } });
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   list({ sampling: {} });
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   list({ sampling: {} }, 'bob');
-  t.is(bridge.dialer.dialled.length, 3);
+  t.is(bridge.dialer.dialed.length, 3);
 });
 
 test('a session is opened in the name of its client, and serves no other; a nameless one has the name of the bridge', (t) => {
@@ -89,7 +89,7 @@ test('a session is opened in the name of its client, and serves no other; a name
   list({ name: 'editor', title: 'The Editor', version: '2', icons: [{ src: 'data:,' }] });
   t.deepEqual(told().params.clientInfo, { name: 'editor', title: 'The Editor', version: '2' });
   list({ name: 'editor', title: 'The Editor', version: '2' });
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   for (const other of [
     { name: 'editor', version: '2' },
     { name: 'editor', version: '3' },
@@ -100,7 +100,7 @@ test('a session is opened in the name of its client, and serves no other; a name
   }
   list(undefined);
   t.deepEqual(told().params.clientInfo, { name: 'bridge', version: '0' });
-  t.is(bridge.dialer.dialled.length, 5);
+  t.is(bridge.dialer.dialed.length, 5);
 });
 
 test('names without end are cut, and those who invent them take no more sessions than others', (t) => {
@@ -111,21 +111,21 @@ test('names without end are cut, and those who invent them take no more sessions
   t.deepEqual(told.params.clientInfo, { name: 'n'.repeat(256), version: '1' });
   for (let n = 0; n < 20; n += 1)
     bridge.ask('tools/list', {}, { clientInfo: { name: `n${n}`, version: '1' } }).leaves();
-  const open = bridge.dialer.dialled.filter(({ link }) => link.closedWith.length === 0);
+  const open = bridge.dialer.dialed.filter(({ link }) => link.closedWith.length === 0);
   t.is(open.length, 3);
 });
 
 test('a server that knows only forms is told anew, without elicitation, of a client that only opens URLs', (t) => {
   const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-06-18' } });
   const call = bridge.call({}, { capabilities: { roots: {}, elicitation: { url: {} } } });
-  const declared = bridge.dialer.dialled.map(({ link }) => link.sent[0]?.frame.json());
+  const declared = bridge.dialer.dialed.map(({ link }) => link.sent[0]?.frame.json());
   t.like(declared[0], { method: 'initialize', params: { capabilities: { elicitation: { url: {} } } } });
   t.deepEqual((declared[1] as { params: { capabilities: object } }).params.capabilities, { roots: {} });
-  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  t.is(bridge.dialer.dialed[0]?.link.closedWith.length, 1);
   t.deepEqual(bridge.heard(0), []);
   bridge.says({ id: bridge.heardOnly('tools/call').id, result: { content: [] } });
   t.is(call.answer().result.resultType, 'complete');
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 test('a server of another revision, or a client that fills in forms, is told once', (t) => {
@@ -136,7 +136,7 @@ test('a server of another revision, or a client that fills in forms, is told onc
   ] as const) {
     const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion } });
     bridge.call({}, { capabilities: { elicitation } });
-    t.is(bridge.dialer.dialled.length, 1, protocolVersion);
+    t.is(bridge.dialer.dialed.length, 1, protocolVersion);
   }
 });
 
@@ -145,7 +145,7 @@ test('methods of the legacy era and of servers are refused here', (t) => {
   for (const method of ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list', 'roots/list']) {
     t.is(bridge.ask(method).answer().error?.code, -32601, method);
   }
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
 });
 
 test("a vendor's method goes to the server", (t) => {
@@ -341,7 +341,7 @@ test('a server that ends fails its calls; the next call gets another one', (t) =
   t.like(call.answer().error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } });
   bridge.call();
   bridge.clock.advance(250);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   t.is(bridge.heard().length, 1);
 });
 
@@ -354,8 +354,8 @@ test('where no other session may be opened the caller is told so', async (t) => 
   });
   first.leaves();
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
-  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  t.is(bridge.dialer.dialed.length, 2);
+  t.is(bridge.dialer.dialed[0]?.link.closedWith.length, 1);
   await bridge.modern.close();
 });
 

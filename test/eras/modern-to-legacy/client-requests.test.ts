@@ -62,7 +62,7 @@ test('many requests of one client are answered each on its call, whatever comes 
   const first = client.ask(1, 'tools/call', { name: 'x' });
   const second = client.ask(2, 'tools/call', { name: 'y' });
   const [x, y] = bridge.heard();
-  t.is(bridge.dialer.dialled.length, 1, 'they share a session');
+  t.is(bridge.dialer.dialed.length, 1, 'they share a session');
   bridge.says({ id: y?.id, result: { content: [] } });
   bridge.says({ id: x?.id, result: { content: [] } });
   const told = client.told();
@@ -79,7 +79,7 @@ test('each request says by itself what its client can do', (t) => {
   const client = new PipeClient(bridge);
   client.ask(1, 'tools/call', { name: 'x' }, { roots: {} });
   client.ask(2, 'tools/call', { name: 'x' }, { sampling: {} });
-  const declared = bridge.dialer.dialled.map(({ link }) => {
+  const declared = bridge.dialer.dialed.map(({ link }) => {
     const [hello] = link.take();
     return (hello?.frame.json() as Message).params.capabilities;
   });
@@ -141,7 +141,7 @@ test('a request without metadata is refused, and the server hears nothing', (t) 
   const [refusal] = client.told();
   t.is(refusal?.message.error?.code, -32602);
   t.is(refusal?.call, call);
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
 });
 
 test("a vendor's notification without metadata goes to the session of the latest request", (t) => {
@@ -149,7 +149,7 @@ test("a vendor's notification without metadata goes to the session of the latest
   const bridge = new ModernBridge({ deps: { ...createFakeDeps(), log } });
   const client = new PipeClient(bridge);
   client.link.send(notificationFrame('acme/seen'));
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
   t.like(entries.at(-1), { level: 20, method: 'acme/seen' }, 'there is no session that it could be for');
   client.ask(1, 'tools/list');
   bridge.heard();
@@ -215,7 +215,7 @@ test('capabilities that are far too large are refused before they are read', (t)
   );
   link.send(clientFrame({ method: 'acme/seen' }));
   t.like(messagesOf(listener.received), [{ id: 1, error: { data: { bridge: { reason: 'ERR_WIRE_MESSAGE' } } } }]);
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
 });
 
 test('only so many requests of one client are open; an answer allows another', (t) => {

@@ -10,7 +10,7 @@ import { StoredOutcomes } from '../../../src/replicas/stored/stored-outcomes.ts'
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import type { Dialled } from '../../support/fake-peers.ts';
+import type { Dialed } from '../../support/fake-peers.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { type Message, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
 
@@ -57,7 +57,7 @@ class Replica extends ModernBridge {
   }
 
   /** The request that was sent last, and the call of its stream. */
-  sentLast(): Dialled['link']['sent'][number] {
+  sentLast(): Dialed['link']['sent'][number] {
     const sent = this.dialer.latest.link.sent.at(-1);
     if (sent === undefined) throw new Error('nothing was sent');
     return sent;
@@ -173,7 +173,7 @@ test('another caller, or another request, goes on with nothing', async (t) => {
   const { heir, state } = await wait();
   t.is(reasonOf((await retry(heir, state, {}, { principal: 'bob' })).answer()), 'state_lost');
   t.is(reasonOf((await retry(heir, state, { arguments: {} })).answer()), 'state_lost');
-  t.is(heir.dialer.dialled.length, 0);
+  t.is(heir.dialer.dialed.length, 0);
 });
 
 test('a call that was withdrawn where it had gone on is withdrawn at the server, and nobody goes on with it', async (t) => {
@@ -200,7 +200,7 @@ test('a call whose server cannot go on with it fails, and is not repeated', asyn
   t.is(link.closedWith.length, 1);
   await turn();
   t.is(reasonOf((await retry(heir, state)).answer()), 'state_lost');
-  t.is(heir.dialer.dialled.length, 1);
+  t.is(heir.dialer.dialed.length, 1);
 });
 
 test('a bridge with too many calls that wait goes on with none, and a third one can', async (t) => {
@@ -222,7 +222,7 @@ test('a bridge that shuts down leaves a call that waits to others, and tells its
   t.true(session?.isHandedOver);
   t.is(link.closedWith.length, 1);
   await retry(heir, state);
-  t.is(heir.dialer.dialled.length, 1);
+  t.is(heir.dialer.dialed.length, 1);
 });
 
 test('a bridge that shuts down tells whoever waits for a call that has gone on there', async (t) => {
@@ -245,7 +245,7 @@ test('a bridge that others may take for dead takes over no call', async (t) => {
   const { heir, state } = await wait();
   heir.membership.isHeld = false;
   t.is(reasonOf((await retry(heir, state)).answer()), 'ERR_CLUSTER_OWNER');
-  t.is(heir.dialer.dialled.length, 0);
+  t.is(heir.dialer.dialed.length, 0);
 });
 
 test('a bridge that was taken for dead lets go of its calls without a word, and finds them again as others do', async (t) => {
@@ -255,7 +255,7 @@ test('a bridge that was taken for dead lets go of its calls without a word, and 
   t.deepEqual(owner.heard(), []);
   t.is(owner.dialer.latest.link.closedWith.length, 1);
   await retry(owner, state);
-  t.is(owner.dialer.dialled.length, 2);
+  t.is(owner.dialer.dialed.length, 2);
   t.like(owner.heard()[1], { id: 'q', result: ACCEPT });
 });
 
@@ -264,7 +264,7 @@ test('a call that its bridge has given up is not found again, however soon its c
   const retried = await retry(owner, state);
   retried.leaves();
   t.is(reasonOf((await retry(owner, state)).answer()), 'state_lost');
-  t.is(owner.dialer.dialled.length, 1);
+  t.is(owner.dialer.dialed.length, 1);
 });
 
 test('a call that its client left before it was told is given up', async (t) => {

@@ -175,10 +175,10 @@ test('a client that does not come back is not waited for; its call is not run ag
   ]);
   const { bridge, state, upstreamId } = parked;
   bridge.clock.advance(5 * 60_000);
-  const [elicited, sampled, cancelled, ...rest] = bridge.heard();
+  const [elicited, sampled, canceled, ...rest] = bridge.heard();
   t.like(elicited, { id: 1, result: { action: 'cancel' } });
   t.like(sampled, { id: 2, error: { code: -32603 } });
-  t.like(cancelled, { method: 'notifications/cancelled', params: { requestId: upstreamId } });
+  t.like(canceled, { method: 'notifications/cancelled', params: { requestId: upstreamId } });
   t.deepEqual(rest, []);
   t.is(reasonOf(retry(parked, state, { 'elicitation-1': ACCEPT }).answer()), 'state_expired');
   t.deepEqual(bridge.heard(), []);
@@ -276,7 +276,7 @@ test('without a call nobody is asked', (t) => {
 test('two calls of a client have a session each, and each is asked what its own server asks', (t) => {
   const bridge = new ModernBridge();
   const calls = [bridge.call(), bridge.call({ name: 'y' })];
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   const ids = calls.map((_, session) => bridge.heard(session)[0]?.id);
   for (const session of [0, 1])
     bridge.says({ id: 'q', ...ASK, params: { ...ASK.params, message: `${session}` } }, session);
@@ -290,7 +290,7 @@ test('two calls of a client have a session each, and each is asked what its own 
     bridge.says({ id: ids[session], result: { n: session } }, session);
     t.is(again.answer().result.n, session);
   }
-  t.is(bridge.dialer.dialled.length, 2, 'the retries use the sessions that their calls have');
+  t.is(bridge.dialer.dialed.length, 2, 'the retries use the sessions that their calls have');
 });
 
 test('an outcome that comes while nobody is there waits for the retry', (t) => {
@@ -318,7 +318,7 @@ test('a server that ends loses the calls that wait for their clients', (t) => {
   parked.bridge.exits();
   parked.bridge.clock.advance(1000);
   t.is(reasonOf(retry(parked, parked.state, { 'elicitation-1': ACCEPT }).answer()), 'state_lost');
-  t.is(parked.bridge.dialer.dialled.length, 1, 'nothing is run again');
+  t.is(parked.bridge.dialer.dialed.length, 1, 'nothing is run again');
 });
 
 test('a question the server withdraws in time is not shown; one that was shown is not answered', (t) => {
@@ -366,7 +366,7 @@ test('a caller whose calls wait for answers leaves half to others; the next is r
 test('several choices in one field are not for servers that know only one', (t) => {
   const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-06-18' } });
   const parked = park(undefined, bridge);
-  retry(parked, parked.state, { 'elicitation-1': { action: 'accept', content: { colours: ['red', 'blue'] } } });
+  retry(parked, parked.state, { 'elicitation-1': { action: 'accept', content: { colors: ['red', 'blue'] } } });
   t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
 });
 

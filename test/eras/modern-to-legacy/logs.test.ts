@@ -126,7 +126,7 @@ test('a server that ends has no level to hold', (t) => {
   finishedCall(bridge, 'debug');
   bridge.exits();
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1, 'nobody wants another one');
+  t.is(bridge.dialer.dialed.length, 1, 'nobody wants another one');
 });
 
 test('a level that the server has refused is not held', (t) => {

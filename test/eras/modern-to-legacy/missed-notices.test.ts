@@ -207,7 +207,7 @@ test('changes are for those who listen to them', (t) => {
   t.deepEqual(told(parked.retry()), []);
 });
 
-test('what the server says after its answer is about nothing any more', (t) => {
+test('what the server says after its answer is about nothing anymore', (t) => {
   const parked = new Parked();
   parked.ends();
   parked.log('error');
@@ -275,7 +275,7 @@ for (const [way, end] of Object.entries(ends)) {
     parked.log('info', PAD);
     const isAsked = (): boolean => {
       // Under another name, so that its session is one of its own.
-      const clientInfo = { name: `c${bridge.dialer.dialled.length}`, version: '1' };
+      const clientInfo = { name: `c${bridge.dialer.dialed.length}`, version: '1' };
       const call = bridge.call({}, { id: 99, clientInfo });
       bridge.says({ id: 'other', ...ASK, params: { ...ASK.params, message: PAD.slice(0, 800) } });
       bridge.collect();

@@ -8,7 +8,7 @@ import { notificationFrame } from '../../../src/wire/write-message.ts';
 import { dialCall } from '../../support/dial-call.ts';
 import {
   createFakeDeps,
-  type Dialled,
+  type Dialed,
   FakeDialer,
   FakeLane,
   FakeServerListener,
@@ -74,7 +74,7 @@ export class ModernBridge {
   }: Partial<ModernToLegacyOptions> & { greeting?: object; namesCalls?: boolean } = {}) {
     this.greeting = greeting;
     this.#namesCalls = namesCalls ?? options.attribution === 'stream';
-    this.dialer.onDial = (dialled) => this.#greet(dialled);
+    this.dialer.onDial = (dialed) => this.#greet(dialed);
     this.modern = createModernToLegacyDialer({
       dialer: this.dialer,
       deps: this.deps,
@@ -85,7 +85,7 @@ export class ModernBridge {
     });
   }
 
-  #greet({ link, listener }: Dialled): void {
+  #greet({ link, listener }: Dialed): void {
     link.onSend = ({ frame, call }) => {
       if (frame.method === 'initialize' && this.greeting !== undefined) {
         listener.fromServer(serverFrame({ id: frame.id, result: this.greeting }), this.#namesCalls ? call : undefined);
@@ -98,8 +98,8 @@ export class ModernBridge {
   }
 
   /** What a session's server was told since the last look, without the handshake. */
-  heard(session = this.dialer.dialled.length - 1): readonly Message[] {
-    const messages = messagesOf(this.dialer.dialled[session]?.link.take() ?? []) as Message[];
+  heard(session = this.dialer.dialed.length - 1): readonly Message[] {
+    const messages = messagesOf(this.dialer.dialed[session]?.link.take() ?? []) as Message[];
     return messages.filter(({ method }) => method !== 'initialize' && method !== 'notifications/initialized');
   }
 
@@ -111,8 +111,8 @@ export class ModernBridge {
     return message as Message & { readonly id: JsonRpcId };
   }
 
-  says(message: string | object, session = this.dialer.dialled.length - 1): void {
-    this.dialer.dialled[session]?.listener.fromServer(serverFrame(message));
+  says(message: string | object, session = this.dialer.dialed.length - 1): void {
+    this.dialer.dialed[session]?.listener.fromServer(serverFrame(message));
   }
 
   /** Says something on the stream of a request, as only HTTP can. */
@@ -120,8 +120,8 @@ export class ModernBridge {
     this.dialer.latest.listener.fromServer(serverFrame(message), call);
   }
 
-  exits(session = this.dialer.dialled.length - 1): void {
-    this.dialer.dialled[session]?.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
+  exits(session = this.dialer.dialed.length - 1): void {
+    this.dialer.dialed[session]?.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
   }
 
   /** One request of a modern client, as a link of its own. */

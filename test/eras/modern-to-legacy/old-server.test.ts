@@ -27,8 +27,8 @@ test('a call to a server of 2024-11-05 is answered on its stream; a withdrawn on
   const other = withdrawn.start('tools/call', { name: 'y' });
   const second = await waitFor(() => calls[1]);
   withdrawn.cancel(other);
-  const cancelled = await waitFor(() => posted.find(({ message }) => message.method === 'notifications/cancelled'));
-  t.like(cancelled.message.params, { requestId: second.message.id });
+  const canceled = await waitFor(() => posted.find(({ message }) => message.method === 'notifications/cancelled'));
+  t.like(canceled.message.params, { requestId: second.message.id });
   const [stream] = streams;
   if (stream === undefined) return t.fail('the server has no stream');
   say(stream, { id: second.message.id, result: { content: [] } });

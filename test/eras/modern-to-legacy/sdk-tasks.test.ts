@@ -59,7 +59,7 @@ class TaskClient {
 }
 
 for (const [name, dial] of Object.entries(TRANSPORTS)) {
-  test(`${name}: a task is created, followed to its end, and cancelled`, async (t) => {
+  test(`${name}: a task is created, followed to its end, and canceled`, async (t) => {
     const client = new TaskClient(t, await dial(t));
     const discovered = await client.ask('server/discover', {});
     t.like(discovered, { capabilities: { extensions: { [EXTENSION]: {} } } });

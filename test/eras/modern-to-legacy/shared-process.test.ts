@@ -47,20 +47,20 @@ class World {
 }
 
 for (const other of ['ada', 'bob']) {
-  test(`after a call of ada was cancelled, ${other} is asked once the server has answered it`, (t) => {
+  test(`after a call of ada was canceled, ${other} is asked once the server has answered it`, (t) => {
     const world = new World();
-    const cancelled = world.call('cancelled');
+    const canceled = world.call('cancelled');
     const id = world.sentId();
-    cancelled.leaves();
+    canceled.leaves();
     const next = world.call('next', other);
     world.bridge.heard();
     t.is(world.refusal(), 'ERR_SHARED_AMBIGUOUS');
     world.bridge.says({ id, result: { content: [] } });
     t.true(world.isAsked(next));
-    t.deepEqual(cancelled.told(), []);
+    t.deepEqual(canceled.told(), []);
   });
 
-  test(`after a call of ada was cancelled, ${other} is asked 10 s later, whatever the server says of it`, (t) => {
+  test(`after a call of ada was canceled, ${other} is asked 10 s later, whatever the server says of it`, (t) => {
     const world = new World();
     world.call('cancelled').leaves();
     const next = world.call('next', other);
@@ -72,7 +72,7 @@ for (const other of ['ada', 'bob']) {
   });
 }
 
-test('the late answer to a cancelled call is none to a call that its client has made under the same id', (t) => {
+test('the late answer to a canceled call is none to a call that its client has made under the same id', (t) => {
   const { bridge } = new World();
   const client = bridge.join();
   client.call(1);

@@ -15,7 +15,7 @@ for (const attribution of ['stream', 'none'] as const) {
     const bridge = new ModernBridge({ attribution });
     const [first, second] = [bridge.call(), bridge.call()];
     const [, { id } = {}] = bridge.heard();
-    t.is(bridge.dialer.dialled.length, 1);
+    t.is(bridge.dialer.dialed.length, 1);
     bridge.says({ id: 'q', ...ASK });
     bridge.collect();
     t.deepEqual([...first.told(), ...second.told(), ...bridge.heard()], []);
@@ -64,7 +64,7 @@ test('calls share a session until the server asks on a stream that is no call’
   const [first] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
   bridge.saysOn(first?.call, { id: 'q', ...ASK });
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   for (const { id, method } of bridge.heard())
     if (method === 'tools/call') bridge.says({ id, result: { content: [] } });
   t.is(shared[1]?.answer().result.resultType, 'complete');
@@ -74,7 +74,7 @@ test('calls share a session until the server asks on a stream that is no call’
   bridge.collect();
   t.is(only.answer().result.resultType, 'input_required');
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 test('the stream that a question comes on is believed only where the transport keeps one for each call', (t) => {
@@ -106,7 +106,7 @@ test('over HTTP the session of an abandoned call serves only what cannot be aske
   const bridge = new ModernBridge();
   bridge.call().leaves();
   const next = bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();
   t.is(next.answer().result.resultType, 'input_required');
@@ -114,17 +114,17 @@ test('over HTTP the session of an abandoned call serves only what cannot be aske
   bridge.ask('tools/list', {}, { capabilities: ALL });
   t.is(bridge.heard(1).at(-1)?.method, 'tools/list', 'where the calls are');
   bridge.clock.advance(5 * 60_000);
-  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1, 'nobody uses it any more');
+  t.is(bridge.dialer.dialed[0]?.link.closedWith.length, 1, 'nobody uses it anymore');
 });
 
 test('a list that is abandoned asks nothing, and calls go on where they were', (t) => {
   const bridge = new ModernBridge();
   bridge.ask('tools/list', {}, { capabilities: ALL }).leaves();
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
-test('a client on a connection of its own is asked in its session, whatever it has cancelled', (t) => {
+test('a client on a connection of its own is asked in its session, whatever it has canceled', (t) => {
   const bridge = new ModernBridge();
   const connection = bridge.connect();
   for (const id of [1, 2, 3]) bridge.call({}, { connection, id }).cancels();
@@ -132,7 +132,7 @@ test('a client on a connection of its own is asked in its session, whatever it h
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();
   t.is(next.answer().result.resultType, 'input_required');
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('of two connections each is asked in a session without abandoned calls of the other', (t) => {
@@ -140,9 +140,9 @@ test('of two connections each is asked in a session without abandoned calls of t
   const [first, second] = [bridge.connect(), bridge.connect()];
   bridge.call({}, { connection: first, id: 1 }).cancels();
   const other = bridge.call({}, { connection: second, id: 2 });
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   const own = bridge.call({}, { connection: first, id: 3 });
-  t.is(bridge.dialer.dialled.length, 2, 'the first has only what it has abandoned itself');
+  t.is(bridge.dialer.dialed.length, 2, 'the first has only what it has abandoned itself');
   bridge.says({ id: 'q', ...ASK }, 0);
   bridge.collect();
   t.is(own.answer().result.resultType, 'input_required');
@@ -156,7 +156,7 @@ test('a call that was abandoned and is answered all the same is over, and its se
   call.leaves();
   bridge.says({ id, result: { content: [] } });
   const next = bridge.call();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();
   t.is(next.answer().result.resultType, 'input_required');
@@ -184,14 +184,14 @@ test('a server that names the call it asks in keeps its session, whatever was ab
   t.is(call.answer().result.resultType, 'input_required');
   bridge.call().leaves();
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('a transport that names no call of an answer, as HTTP+SSE, is met like a pipe: each call has a session to itself', (t) => {
   const bridge = new ModernBridge({ attribution: 'stream', namesCalls: false });
   const abandoned = bridge.call();
   const next = bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   // The client may be seen to leave only after its next call has come.
   abandoned.leaves();
   bridge.says({ id: 'q', ...ASK });
@@ -212,7 +212,7 @@ test('in one process for all an abandoned call keeps others from being asked for
   bridge.says({ id: 'r', ...ASK });
   bridge.collect();
   t.is(call.answer().result.resultType, 'input_required');
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('a question that waits for one of several calls is refused as soon as one of them is abandoned', (t) => {
@@ -233,7 +233,7 @@ test('clients that cannot be asked anything share a session, given up or not', (
   const [first] = [bridge.call({}, options), bridge.call({}, options)];
   first?.leaves();
   bridge.call({}, options);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('who listens neither waits for a session nor keeps a call from it', (t) => {
@@ -301,7 +301,7 @@ test('a call that no specification names meets the session of its client; what i
   const bridge = new ModernBridge();
   const call = bridge.call();
   const own = bridge.ask('acme/do', {}, { capabilities: ALL });
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   const [, { id } = {}] = bridge.heard();
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();

@@ -132,7 +132,7 @@ class World {
   // ---- the servers
 
   #seen(): readonly Seen[] {
-    return this.bridge.dialer.dialled.flatMap(({ link }, session) => {
+    return this.bridge.dialer.dialed.flatMap(({ link }, session) => {
       const owner = ownerOf(link.sent.map(({ frame }) => frame));
       return link.sent
         .filter(({ frame }) => frame.kind === 'request' && frame.method !== 'initialize')
@@ -152,7 +152,7 @@ class World {
 
   #server(next: Step): void {
     const { bridge } = this;
-    const sessions = bridge.dialer.dialled.length;
+    const sessions = bridge.dialer.dialed.length;
     if (sessions === 0) return;
     const seen = this.#seen();
     const request = 'pick' in next ? seen[next.pick % Math.max(1, seen.length)] : undefined;
@@ -187,7 +187,7 @@ class World {
         if (seen.some(({ id }) => id === next.id)) return;
         return bridge.says({ id: next.id, result: { owner: 'nobody' } }, next.pick % sessions);
       case 'exit':
-        return bridge.dialer.dialled.at(next.pick % sessions)?.listener.serverClosed(EXITED);
+        return bridge.dialer.dialed.at(next.pick % sessions)?.listener.serverClosed(EXITED);
       default:
     }
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { BridgeError } from '../../../src/errors.ts';
-import { findCancelledId } from '../../../src/mcp/classify/correlators.ts';
-import { CANCELLED } from '../../../src/mcp/vocabulary/methods.ts';
+import { findCanceledId } from '../../../src/mcp/classify/correlators.ts';
+import { CANCELED } from '../../../src/mcp/vocabulary/methods.ts';
 import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
 import { MAX_OPEN_CALLS } from '../../../src/relay/call.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
@@ -87,7 +87,7 @@ class Account {
     if (frame.isResponse && frame.id !== undefined) add(this.#answered, frame.id);
     if (frame.kind === 'request') insist(this.#said.has(frame), () => `a question was changed: ${frame.bytes}`);
     // The other way to end a subscription.
-    if (this.#era === 'modern' && frame.method === CANCELLED) add(this.#withdrawn, findCancelledId(frame)?.value);
+    if (this.#era === 'modern' && frame.method === CANCELED) add(this.#withdrawn, findCanceledId(frame)?.value);
     this.#insistOnBytes(frame);
   }
 

@@ -154,7 +154,7 @@ const sequence = fc.record({
     'pieces' as const,
     'bytes' as const,
   ),
-  reads: fc.constantFrom('at-once' as const, 'afterwards' as const),
+  reads: fc.constantFrom('at-once' as const, 'afterward' as const),
   ending: fc.constantFrom('stay' as const, 'stay' as const, 'end' as const, 'reset' as const),
   seed: anySeed,
 });
@@ -474,7 +474,7 @@ async function tryOut(tried: Sequence): Promise<void> {
   const peer = await Peer.connect(front);
   if (reads === 'at-once') peer.read();
   await send(peer, cutInto(parts, tried), seed);
-  if (reads === 'afterwards') peer.read();
+  if (reads === 'afterward') peer.read();
   if (ending === 'reset') peer.reset();
   else {
     const isHead = (index: number): boolean => parts[index]?.isHead === true;

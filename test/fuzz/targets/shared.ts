@@ -105,7 +105,7 @@ class Crowd {
 
   take(next: Step): void {
     const { dialer } = this.#shared;
-    const isServed = dialer.dialled.length > 0;
+    const isServed = dialer.dialed.length > 0;
     switch (next.by) {
       case 'asks': {
         const { id, method } = next;

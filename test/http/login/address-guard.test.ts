@@ -117,14 +117,14 @@ test('a browser is sent to web pages with https only, and without credentials', 
 
 test('a server that has answered from near is near, and one that has answered from far is not, whatever its name leads to', async (t) => {
   // The name leads to this machine, so asking for it again would tell something else.
-  const neighbour = new URL('https://10.0.0.2/');
+  const neighbor = new URL('https://10.0.0.2/');
   const named = new URL('https://mcp.example/');
-  await t.notThrowsAsync(new AddressGuard(named, '10.0.0.1').check(neighbour));
-  await t.notThrowsAsync(new AddressGuard(named, '::ffff:192.168.0.1').checkPage(neighbour));
-  await t.throwsAsync(new AddressGuard(named, '8.8.8.8').check(neighbour), NEAR_REASON);
+  await t.notThrowsAsync(new AddressGuard(named, '10.0.0.1').check(neighbor));
+  await t.notThrowsAsync(new AddressGuard(named, '::ffff:192.168.0.1').checkPage(neighbor));
+  await t.throwsAsync(new AddressGuard(named, '8.8.8.8').check(neighbor), NEAR_REASON);
 });
 
-test('a server near us may name its neighbours', async (t) => {
+test('a server near us may name its neighbors', async (t) => {
   const guard = new AddressGuard(new URL('https://192.168.0.1/mcp'));
   await t.notThrowsAsync(guard.check(new URL('https://192.168.0.2/')));
   await t.notThrowsAsync(guard.check(new URL('https://8.8.4.4/')));
@@ -141,15 +141,15 @@ test.serial(
         const found = addresses.map((address) => ({ address, family: 4 }));
         return all === true ? found : found[0];
       }) as unknown as typeof lookup);
-    const neighbour = new URL('https://10.0.0.2/');
+    const neighbor = new URL('https://10.0.0.2/');
     answerWith('8.8.8.8', '10.0.0.1');
-    await t.throwsAsync(new AddressGuard(new URL('https://both.example/')).check(neighbour), NEAR_REASON);
+    await t.throwsAsync(new AddressGuard(new URL('https://both.example/')).check(neighbor), NEAR_REASON);
     answerWith();
-    await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbour), NEAR_REASON);
+    await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbor), NEAR_REASON);
     restore((async () => Promise.reject(new Error('ENOTFOUND'))) as unknown as typeof lookup);
-    await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbour), NEAR_REASON);
+    await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbor), NEAR_REASON);
     answerWith('10.0.0.1', '10.0.0.3');
-    await t.notThrowsAsync(new AddressGuard(new URL('https://near.example/')).check(neighbour));
+    await t.notThrowsAsync(new AddressGuard(new URL('https://near.example/')).check(neighbor));
   },
 );
 

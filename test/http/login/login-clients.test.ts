@@ -70,7 +70,7 @@ test('a document about the client is its id where that is supported', async (t) 
   t.is(world.latest('/authorize').parameters.get('client_id'), 'registered-client');
 });
 
-test('a registration that is not known any more is made again with the next login', async (t) => {
+test('a registration that is not known anymore is made again with the next login', async (t) => {
   const world = await startLoginWorld(t);
   const clock = new FakeClock();
   world.answerToken = (_, { refresh_token: unused, ...body }) => ({ status: 200, body });

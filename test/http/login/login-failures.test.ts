@@ -293,7 +293,7 @@ test('an answer with another state is nobody’s: the right one may still come',
   world.comeBack = (parameters) => parameters;
   await user.browser.visit(`${world.issuer}/authorize?${asked}`);
   t.is((await calling).body, 'served');
-  await t.throwsAsync(fetch(back), undefined, 'nobody listens any more');
+  await t.throwsAsync(fetch(back), undefined, 'nobody listens anymore');
 });
 
 test('another user of this machine, who knows the address of the page, cannot end the login', async (t) => {

@@ -24,7 +24,7 @@ test('every page says what has happened, what to do next and which program shows
   t.is(new Set(titles).size, PAGES.length, 'no two pages are taken for each other');
 });
 
-test('every page fits a phone, follows the colours of the system and loads nothing', (t) => {
+test('every page fits a phone, follows the colors of the system and loads nothing', (t) => {
   for (const page of PAGES) {
     const { html } = renderLoginPage(page, 'https://server.example/mcp');
     t.true(html.includes('<meta name="viewport" content="width=device-width, initial-scale=1">'));

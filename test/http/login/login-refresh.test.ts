@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import type { RecordedCall } from '../recorded-call.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
-test('a token that the server does not take any more is refreshed without the user, and the refresh token rotated', async (t) => {
+test('a token that the server does not take anymore is refreshed without the user, and the refresh token rotated', async (t) => {
   const world = await startLoginWorld(t);
   const user = createUser(t, world.url);
   await user.call();
@@ -76,7 +76,7 @@ test('a token that cannot be refreshed ahead of time is used as long as the serv
   t.is(world.count('/token'), 2, 'it is tried once');
 });
 
-test('a login that cannot be refreshed any more is made again', async (t) => {
+test('a login that cannot be refreshed anymore is made again', async (t) => {
   const world = await startLoginWorld(t);
   const user = createUser(t, world.url);
   await user.call();

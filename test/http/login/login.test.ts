@@ -97,7 +97,7 @@ test('a file that is damaged is as good as none', async (t) => {
   }
 });
 
-test('a time limit for the server does not run while a user logs in, and begins anew afterwards', async (t) => {
+test('a time limit for the server does not run while a user logs in, and begins anew afterward', async (t) => {
   const world = await startLoginWorld(t);
   const clock = new FakeClock();
   const user = createUser(t, world.url, { clock, user: 'absent' });
@@ -108,7 +108,7 @@ test('a time limit for the server does not run while a user logs in, and begins 
     hasStruck = true;
   };
   user.http.afterLimit(60_000, limit);
-  const cancel = user.http.afterLimit(60_000, () => t.fail('it was cancelled'));
+  const cancel = user.http.afterLimit(60_000, () => t.fail('it was canceled'));
   clock.advance(150_000);
   t.false(hasStruck);
   await user.browser.visit(start);

@@ -44,7 +44,7 @@ test('of replicas that need a login at the same time one sends its user to it', 
   t.is(world.count('/authorize'), 1);
 });
 
-test('of replicas whose token is not taken any more one refreshes it, once, each time', async (t) => {
+test('of replicas whose token is not taken anymore one refreshes it, once, each time', async (t) => {
   const world = await startLoginWorld(t);
   const store = new MemoryStore();
   const replicas = await Promise.all([0, 1, 2].map(() => createReplica(t, world.url, store)));

@@ -120,7 +120,7 @@ test('is full where the peer does not read, and tells once when there is capacit
   t.false(connection.isFull);
 });
 
-test('reads nothing while it is paused, and all of it afterwards', async (t) => {
+test('reads nothing while it is paused, and all of it afterward', async (t) => {
   const { connection, listener, peer } = await open(t);
   connection.pause();
   const message = 'y'.repeat(64 * 1024);

@@ -132,7 +132,7 @@ export const DURING_CALLS: readonly Scenario[] = [
     needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
-      await cancelledCall(client, 'named');
+      await canceledCall(client, 'named');
       const call = await seenByServer(client, 'the call', ({ value }) => labelOf(value) === 'named');
       const { id } = call.value as { readonly id: unknown };
       await seenByServer(client, 'the cancellation', ({ session, kind, value }) =>
@@ -152,7 +152,7 @@ export const DURING_CALLS: readonly Scenario[] = [
     needs: ['cancelReason', 'cancel'],
     async run(t, cell) {
       const reason = 'changed my mind: reasoned';
-      t.is((await endOfCancelled(await cell.main(), 'reasoned')) === reason, cell.hasMessageForCancellation);
+      t.is((await endOfCanceled(await cell.main(), 'reasoned')) === reason, cell.hasMessageForCancellation);
     },
   },
   {
@@ -160,15 +160,15 @@ export const DURING_CALLS: readonly Scenario[] = [
     needs: ['cancel'],
     without: 'cancelReason',
     async run(t, cell) {
-      t.is(await endOfCancelled(await cell.main(), 'bridged'), 'the client left');
+      t.is(await endOfCanceled(await cell.main(), 'bridged'), 'the client left');
     },
   },
   {
-    title: 'a cancelled call is stopped, and nothing answers it',
+    title: 'a canceled call is stopped, and nothing answers it',
     needs: ['cancel'],
     async run(t, cell) {
       const client = await cell.main();
-      await cancelledCall(client, 'stopped');
+      await canceledCall(client, 'stopped');
       await seenByServer(client, 'the end of the call', isEndOf('stopped'));
       await client.callTool('echo', { value: 'a later answer' });
       const call = callWith(client, 'label', 'stopped');
@@ -216,13 +216,13 @@ const isEndOf =
     kind === 'aborted' && abortedOf(value)?.label === label;
 
 /** Resolves with the reason the server was given. */
-async function endOfCancelled(client: MatrixClient, label: string): Promise<unknown> {
-  await cancelledCall(client, label);
+async function endOfCanceled(client: MatrixClient, label: string): Promise<unknown> {
+  await canceledCall(client, label);
   return abortedOf((await seenByServer(client, 'the end of the call', isEndOf(label))).value)?.reason;
 }
 
 /** Starts a call that is never answered, and withdraws it when the server has it. */
-async function cancelledCall(client: MatrixClient, label: string): Promise<void> {
+async function canceledCall(client: MatrixClient, label: string): Promise<void> {
   const withdrawal = new AbortController();
   const call = client.callTool('wait', { label }, { signal: withdrawal.signal }).then(
     () => {

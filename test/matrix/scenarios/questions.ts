@@ -91,7 +91,7 @@ export const QUESTIONS: readonly Scenario[] = [
     },
   },
   {
-    title: 'elicitation is accepted, declined and cancelled',
+    title: 'elicitation is accepted, declined and canceled',
     needs: ['questions'],
     async run(t, cell) {
       const client = await cell.main();

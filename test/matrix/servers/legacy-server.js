@@ -16,7 +16,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { Catalogue, METHOD_NOT_FOUND, rpcError } from './catalogue.js';
+import { Catalog, METHOD_NOT_FOUND, rpcError } from './catalog.js';
 import { completionOf, EXTENSIONS, INSTRUCTIONS, isOwnMethod, TEMPLATES } from './content.js';
 
 const CAPABILITIES = {
@@ -51,7 +51,7 @@ export class LegacySession {
   #options;
   #subscriptions = new Set();
   #minimumLevel = 0;
-  #catalogue = new Catalogue();
+  #catalog = new Catalog();
 
   /**
    * @param {object} options
@@ -118,7 +118,7 @@ export class LegacySession {
 
   /** @param {string} list @param {string} name */
   async grow(list, name) {
-    this.#catalogue.grow(list, name);
+    this.#catalog.grow(list, name);
     await this.notify(`notifications/${list}/list_changed`);
   }
 
@@ -126,9 +126,9 @@ export class LegacySession {
 
   #answerTools() {
     const { server } = this;
-    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => this.#catalogue.page('tools', params?.cursor));
+    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => this.#catalog.page('tools', params?.cursor));
     server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
-      this.#catalogue.tool(params.name)(params.arguments ?? {}, this.#call(params._meta, extra)),
+      this.#catalog.tool(params.name)(params.arguments ?? {}, this.#call(params._meta, extra)),
     );
   }
 
@@ -152,11 +152,11 @@ export class LegacySession {
   #answerResources() {
     const { server } = this;
     server.setRequestHandler(ListResourcesRequestSchema, ({ params }) =>
-      this.#catalogue.page('resources', params?.cursor),
+      this.#catalog.page('resources', params?.cursor),
     );
     server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: TEMPLATES }));
     server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
-      this.#catalogue.read(params.uri, RESOURCE_NOT_FOUND),
+      this.#catalog.read(params.uri, RESOURCE_NOT_FOUND),
     );
     server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
       this.#subscriptions.add(params.uri);
@@ -170,9 +170,9 @@ export class LegacySession {
 
   #answerPrompts() {
     const { server } = this;
-    server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => this.#catalogue.page('prompts', params?.cursor));
+    server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => this.#catalog.page('prompts', params?.cursor));
     server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
-      this.#catalogue.prompt(params.name, params.arguments),
+      this.#catalog.prompt(params.name, params.arguments),
     );
     server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
       completion: completionOf(params.argument.value, params.context?.arguments ?? {}),

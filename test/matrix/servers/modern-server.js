@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/server';
-import { Catalogue, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from './catalogue.js';
+import { Catalog, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from './catalog.js';
 import { completionOf, EXTENSIONS, INSTRUCTIONS, isOwnMethod, TEMPLATES } from './content.js';
 
 const CAPABILITIES = {
@@ -32,7 +32,7 @@ export class ModernHost {
   #record;
   #name;
   #publish;
-  catalogue = new Catalogue();
+  catalog = new Catalog();
 
   /**
    * @param {object} options
@@ -65,7 +65,7 @@ export class ModernHost {
 
   /** @param {string} list @param {string} name */
   async grow(list, name) {
-    this.catalogue.grow(list, name);
+    this.catalog.grow(list, name);
     this.#publish(list);
   }
 
@@ -95,22 +95,22 @@ class InputNeeded extends Error {
 export function createModernServer(host) {
   const info = { name: 'matrix-modern', version: '1.2.3' };
   const server = new Server(info, { capabilities: CAPABILITIES, instructions: INSTRUCTIONS });
-  const { catalogue } = host;
+  const { catalog } = host;
 
-  server.setRequestHandler('tools/list', ({ params }) => catalogue.page('tools', params?.cursor));
+  server.setRequestHandler('tools/list', ({ params }) => catalog.page('tools', params?.cursor));
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     try {
-      return await catalogue.tool(params.name)(params.arguments ?? {}, callOf(ctx, host));
+      return await catalog.tool(params.name)(params.arguments ?? {}, callOf(ctx, host));
     } catch (error) {
       if (error instanceof InputNeeded) return error.result;
       throw error;
     }
   });
-  server.setRequestHandler('resources/list', ({ params }) => catalogue.page('resources', params?.cursor));
+  server.setRequestHandler('resources/list', ({ params }) => catalog.page('resources', params?.cursor));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: TEMPLATES }));
-  server.setRequestHandler('resources/read', ({ params }) => catalogue.read(params.uri, INVALID_PARAMS));
-  server.setRequestHandler('prompts/list', ({ params }) => catalogue.page('prompts', params?.cursor));
-  server.setRequestHandler('prompts/get', ({ params }) => catalogue.prompt(params.name, params.arguments));
+  server.setRequestHandler('resources/read', ({ params }) => catalog.read(params.uri, INVALID_PARAMS));
+  server.setRequestHandler('prompts/list', ({ params }) => catalog.page('prompts', params?.cursor));
+  server.setRequestHandler('prompts/get', ({ params }) => catalog.prompt(params.name, params.arguments));
   server.setRequestHandler('completion/complete', ({ params }) => ({
     completion: completionOf(params.argument.value, params.context?.arguments ?? {}),
   }));

@@ -35,7 +35,7 @@ const text = (/** @type {unknown} */ value) => ({
   content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
 });
 
-/** Runs when the call is over; without sessions nobody is there any more by then. @param {() => Promise<unknown>} run */
+/** Runs when the call is over; without sessions nobody is there anymore by then. @param {() => Promise<unknown>} run */
 const afterAnswer = (run) =>
   void delay(AFTER_ANSWER_MS)
     .then(run)

@@ -1,14 +1,14 @@
 import test from 'ava';
 import {
   type Correlator,
-  findCancelledId,
+  findCanceledId,
   findProgressOf,
   findProgressToken,
   findSubscriptionId,
-  rewriteClientCancelled,
+  rewriteClientCanceled,
   rewriteProgress,
   rewriteRequest,
-  rewriteServerCancelled,
+  rewriteServerCanceled,
 } from '../../../src/mcp/classify/correlators.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
@@ -66,12 +66,12 @@ test('finds nothing in a message without params, and nothing in members beside t
   const beside = clientFrame('{"jsonrpc":"2.0","id":1,"_meta":{"progressToken":1},"method":"m","params":{}}');
   t.is(findProgressToken(beside), undefined);
   const bare = clientFrame('{"jsonrpc":"2.0","method":"notifications/cancelled"}');
-  t.is(findCancelledId(bare), undefined);
+  t.is(findCanceledId(bare), undefined);
   t.is(findProgressOf(bare), undefined);
 });
 
 for (const [key, find] of [
-  ['requestId', findCancelledId],
+  ['requestId', findCanceledId],
   ['progressToken', findProgressOf],
 ] as const) {
   for (const [title, params, expected] of [
@@ -111,7 +111,7 @@ for (const text of ['1.0', '1e3', '9007199254740993']) {
         t.deepEqual(shown(frame.bytes, findProgressOf(frame)), [token, Number(text)]);
       }
     }
-    t.is(findCancelledId(notification(`{"requestId":${text}}`)), undefined);
+    t.is(findCanceledId(notification(`{"requestId":${text}}`)), undefined);
   });
 }
 
@@ -151,8 +151,8 @@ test('what is kept of a request is a copy', (t) => {
 
 test('a notification without the id or token it should name is not rewritten', (t) => {
   const notification = clientFrame({ method: 'n', params: { other: 1 } });
-  t.is(rewriteClientCancelled(notification, 1), undefined);
-  t.is(rewriteServerCancelled(notification, 1), undefined);
+  t.is(rewriteClientCanceled(notification, 1), undefined);
+  t.is(rewriteServerCanceled(notification, 1), undefined);
   t.is(rewriteProgress(notification, Buffer.from('1')), undefined);
 });
 

@@ -80,7 +80,7 @@ for (const [title, method, result, expected, mode] of [
     '{"action":"accept","_meta":{}}',
     'url',
   ],
-  ['a cancelled form', 'elicitation/create', '{"action":"cancel"}', '{"action":"cancel"}'],
+  ['a canceled form', 'elicitation/create', '{"action":"cancel"}', '{"action":"cancel"}'],
   ['a sample', 'sampling/createMessage', sampled, sampled],
   ['roots', 'roots/list', '{"roots":[],"x":1}', '{"roots":[],"x":1}'],
   ['nothing of use', 'roots/list', '{}', undefined],

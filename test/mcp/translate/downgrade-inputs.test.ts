@@ -65,9 +65,9 @@ for (const [title, method, params, revision, fault] of [
   [
     'a choice of several values',
     'elicitation/create',
-    form({ colours: { type: 'array', items: { enum: ['x'] } } }),
+    form({ colors: { type: 'array', items: { enum: ['x'] } } }),
     '2025-06-18',
-    'the client has no form for the field "colours"',
+    'the client has no form for the field "colors"',
   ],
   [
     'choices that are no texts',

@@ -144,7 +144,7 @@ test('remembers the latest calls, the last one first, and how each ended', (t) =
   );
 });
 
-test('counts errors and failures as errors, but no call that was cancelled', (t) => {
+test('counts errors and failures as errors, but no call that was canceled', (t) => {
   const { activity } = createActivity();
   runCall(activity, {}, { outcome: { kind: 'error', code: -32602 } });
   runCall(activity, {}, { outcome: { kind: 'error', code: undefined } });

@@ -139,7 +139,7 @@ test('leaves the terminal as it was when the process exits without another way',
   assertRestored(t, terminal);
 });
 
-test('leaves the terminal as it was when the bridge does not show its status any more', async (t) => {
+test('leaves the terminal as it was when the bridge does not show its status anymore', async (t) => {
   const answers = [200, 401];
   const { server: bridge } = await start(t);
   const status = await (await fetch(`${bridge.url}/status.json`)).text();

@@ -40,7 +40,7 @@ test('what others have written neither drives the terminal nor begins a line', (
   t.is(paintLine([segment('\u001b]0;title\u0007x\ry', 'bad')], 80, true), '\u001b[31mxy\u001b[39m');
 });
 
-test('colours are only for those who want them', (t) => {
+test('colors are only for those who want them', (t) => {
   const line = [segment('one ', 'good'), segment('two')];
   t.is(paintLine(line, 80, true), '\u001b[32mone \u001b[39mtwo');
   t.is(paintLine(line, 80, false), 'one two');

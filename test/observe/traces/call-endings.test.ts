@@ -94,8 +94,8 @@ test.serial('a call that its client withdraws, and one whose server exits, end a
   await waitFor(async () => (await statusOf(world)).includes('wait'));
   leaving.abort();
   await t.throwsAsync(waiting);
-  const cancelled = await world.collector.pair('tools/call wait');
-  t.is(cancelled.client.attributes['error.type'], 'cancelled');
+  const canceled = await world.collector.pair('tools/call wait');
+  t.is(canceled.client.attributes['error.type'], 'cancelled');
   await t.throwsAsync(client.callTool({ name: 'exit' }));
   const exited = await world.collector.pair('tools/call exit');
   t.is(exited.server.attributes['error.type'], 'ERR_UPSTREAM_EXITED');
@@ -106,7 +106,7 @@ async function statusOf({ bridge }: TracingBridge): Promise<string> {
   return await (await fetch(new URL('/status.json', bridge.url))).text();
 }
 
-test.serial('a modern client that leaves has cancelled its call', async (t) => {
+test.serial('a modern client that leaves has canceled its call', async (t) => {
   const world = await start(t, { server: MODERN_COMMAND });
   const leaving = new AbortController();
   const waiting = postModern(world.port, modernCall(1, 'wait'), {}, leaving.signal);

@@ -5,7 +5,7 @@ import { startConnect } from '../../cli/stdio-program.ts';
 import { type Bridge, type LogLine, startBridge } from '../../support/bridge.ts';
 import { ownPort } from '../../support/own-port.ts';
 import { connectStreamable } from '../../support/sdk-client.ts';
-import { type Misbehaviour, startCollector } from '../../support/trace-collector.ts';
+import { type Misbehavior, startCollector } from '../../support/trace-collector.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { LEGACY_COMMAND } from './traced-servers.ts';
 
@@ -100,7 +100,7 @@ test.serial('what waits is delivered when the client on a pipe has left', async 
 
 const GARBAGE = Buffer.from('\u0000\u0007<html>nonsense</html>'.repeat(50));
 
-const COLLECTORS: Readonly<Record<string, Misbehaviour>> = {
+const COLLECTORS: Readonly<Record<string, Misbehavior>> = {
   'never answers': () => undefined,
   'cuts the connection': (request) => void request.socket.destroy(),
   'answers with 503': (_, response) => void response.writeHead(503).end(),
@@ -121,10 +121,10 @@ const COLLECTORS: Readonly<Record<string, Misbehaviour>> = {
 const complaints = (logs: readonly LogLine[]): readonly LogLine[] =>
   logs.filter(({ msg = '' }) => msg.startsWith('traces: '));
 
-for (const [what, misbehaviour] of Object.entries(COLLECTORS)) {
+for (const [what, misbehavior] of Object.entries(COLLECTORS)) {
   test.serial(`a collector that ${what} costs its spans, one line, and no call`, async (t) => {
     const collector = await startCollector(t);
-    collector.misbehave(misbehaviour);
+    collector.misbehave(misbehavior);
     const bridge = await start(t, {
       ...collector.env,
       OTEL_BSP_MAX_QUEUE_SIZE: '8',

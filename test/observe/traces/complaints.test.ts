@@ -10,7 +10,7 @@ function complain() {
   return { lines, clock, complaints: new Complaints(log, clock) };
 }
 
-test('each setting that is wrong is told, and afterwards one loss a minute', (t) => {
+test('each setting that is wrong is told, and afterward one loss a minute', (t) => {
   const { lines, clock, complaints } = complain();
   complaints.tell('one setting');
   complaints.tell('another setting');

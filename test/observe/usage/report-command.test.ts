@@ -166,7 +166,7 @@ for (const width of [40, 80, 120, 200]) {
   });
 }
 
-test('colours change nothing of the text', async (t) => {
+test('colors change nothing of the text', async (t) => {
   const { table, time } = createTable();
   call(table, CURSOR);
   const [plain, colored] = await Promise.all([

@@ -211,7 +211,7 @@ for (const [name, content] of [
     call(before.table, CURSOR);
     await before.file.close();
     const folder = join(stateDirectory, 'usage');
-    await writeFile(join(folder, `spoilt.${GONE.host}.${GONE.pid}.json`), content);
+    await writeFile(join(folder, `spoiled.${GONE.host}.${GONE.pid}.json`), content);
     const { problems, usage } = await readUsage(stateDirectory, NOON_MS);
     t.is(problems.length, 1);
     t.is(callsIn(usage), 1);
@@ -219,8 +219,8 @@ for (const [name, content] of [
     await file.flush();
     t.is(callsIn(table.usage()), 1);
     t.is(lines.length, 1);
-    t.true(lines[0]?.includes('spoilt.corrupt') && lines[0].includes('"level":40') && !lines[0].includes('secret'));
-    t.true((await namesIn(stateDirectory)).includes('spoilt.corrupt'));
+    t.true(lines[0]?.includes('spoiled.corrupt') && lines[0].includes('"level":40') && !lines[0].includes('secret'));
+    t.true((await namesIn(stateDirectory)).includes('spoiled.corrupt'));
     const later = await readUsage(stateDirectory, NOON_MS);
     t.is(later.problems.length, 1, 'nobody knows what was in it');
     await file.close();
@@ -232,7 +232,7 @@ test('of the files that were set aside only the newest are kept', async (t) => {
   await openFile(stateDirectory, new FakeClock(), GONE).file.close();
   const folder = join(stateDirectory, 'usage');
   for (let index = 0; index < 20; index += 1)
-    await writeFile(join(folder, `spoilt${index}.${GONE.host}.${GONE.pid}.json`), '');
+    await writeFile(join(folder, `spoiled${index}.${GONE.host}.${GONE.pid}.json`), '');
   const { file } = openFile(stateDirectory, new FakeClock());
   await file.flush();
   t.is((await namesIn(stateDirectory)).filter((name) => name.endsWith('.corrupt')).length, 5);

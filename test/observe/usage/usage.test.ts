@@ -89,7 +89,7 @@ for (const [name, spoil, message] of [
   ],
 ] as const satisfies readonly (readonly [
   string,
-  // biome-ignore lint/suspicious/noExplicitAny: it is spoilt on purpose.
+  // biome-ignore lint/suspicious/noExplicitAny: it is spoiled on purpose.
   (usage: any) => unknown,
   string | RegExp,
 ])[]) {

@@ -55,7 +55,7 @@ const TOOLS = {
   },
   /** What the process remembers. */
   state: () => ({ pid: process.pid, calls, client: server.getClientVersion() }),
-  /** Says that it has begun, and asks when nobody wants it any more: again and again. */
+  /** Says that it has begun, and asks when nobody wants it anymore: again and again. */
   late: async ({ marker }, { signal, sendNotification, _meta }) => {
     const progressToken = _meta?.progressToken ?? 0;
     await sendNotification({ method: 'notifications/progress', params: { progressToken, progress: 1 } });

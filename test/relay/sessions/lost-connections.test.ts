@@ -67,7 +67,7 @@ test('after a pause a new connection gets the handshake, the log level and the s
   session.peer.take();
   old.serverClosed(LOST);
   deps.clock.advance(1000);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   t.like(messagesOf(dialer.latest.link.take()), [
     { id: 'id-1', method: 'initialize', params: { protocolVersion: '2025-06-18' } },
   ]);
@@ -171,7 +171,7 @@ test('a call during the loss starts the attempt at once, waits for it and goes o
   const { dialer } = session;
   dialer.latest.listener.serverClosed(LOST);
   const lane = session.call(5, 'tools/list');
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [
     { method: 'notifications/initialized' },
@@ -199,9 +199,9 @@ test('an attempt that fails answers those who waited and is repeated after a lon
   dialer.latest.listener.serverClosed(LOST);
   t.like(messagesOf(session.received), [{ id: 5, error: { code: -32603 } }]);
   deps.clock.advance(1999);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   deps.clock.advance(1);
-  t.is(dialer.dialled.length, 3);
+  t.is(dialer.dialed.length, 3);
 });
 
 test('the log says what is done about a loss, which the connection has told of, and each attempt that fails, once', (t) => {
@@ -250,7 +250,7 @@ test('a server that refuses the repeated handshake is tried again later', (t) =>
   t.is(refusing.link.closedWith.length, 1);
   t.like(messagesOf(session.received), [{ id: 5, error: { data: { bridge: { reason: 'ERR_UPSTREAM_PROTOCOL' } } } }]);
   deps.clock.advance(2000);
-  t.is(dialer.dialled.length, 3);
+  t.is(dialer.dialed.length, 3);
   t.deepEqual(session.ends, []);
 });
 
@@ -278,7 +278,7 @@ test('close ends the attempts', (t) => {
   dialer.latest.listener.serverClosed(LOST);
   session.relay.close(LOST);
   deps.clock.advance(60_000);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
 });
 
 for (const [title, result] of [
@@ -294,7 +294,7 @@ for (const [title, result] of [
     dialer.latest.listener.fromServer(serverFrame(`{"jsonrpc":"2.0","id":${id},"result":${result}}`));
     t.is(dialer.latest.link.closedWith.length, 1);
     deps.clock.advance(60_000);
-    t.is(dialer.dialled.length, 3);
+    t.is(dialer.dialed.length, 3);
   });
 }
 

@@ -25,7 +25,7 @@ export const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
 export interface Opened extends Session {
   readonly peer: FakePeer;
   readonly listener: ClientListener;
-  readonly server: FakeDialer['dialled'][number];
+  readonly server: FakeDialer['dialed'][number];
 }
 
 export interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'calls'>> {

@@ -178,7 +178,7 @@ test('a server that refuses the session, or answers nothing that can be read, is
   }
 });
 
-test('a handshake that is not answered in time fails, and its answer does not count any more', (t) => {
+test('a handshake that is not answered in time fails, and its answer does not count anymore', (t) => {
   const { connection, clock } = begin('pipe');
   clock.advance(1000);
   t.deepEqual(connection.ends, [LATE]);
@@ -212,7 +212,7 @@ test('a server that cannot be reached on the way ends it', (t) => {
   t.is(session.wishes().length, 3, 'nobody has refused anything');
 });
 
-test('a restoration that was cancelled says nothing more', (t) => {
+test('a restoration that was canceled says nothing more', (t) => {
   const { connection, clock, restoration } = begin('separate');
   connection.answer(resultFrame(1, OFFER));
   restoration.cancel();
@@ -222,7 +222,7 @@ test('a restoration that was cancelled says nothing more', (t) => {
   t.is(clock.pendingTimers, 0);
 });
 
-test('a restoration that was cancelled does not fail any more', (t) => {
+test('a restoration that was canceled does not fail anymore', (t) => {
   const { connection, restoration } = begin('separate');
   connection.answer(resultFrame(1, OFFER));
   connection.take();

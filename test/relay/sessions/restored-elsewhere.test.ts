@@ -62,11 +62,11 @@ test('what a client sets up is kept as a session that is opened anew elsewhere',
 test('a session from elsewhere begins with its handshake, level and subscriptions, and its calls wait for that', async (t) => {
   const session = setUp(storedSession());
   const { dialer } = session;
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
   const lane = session.call(7, 'tools/call');
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   await turn();
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   t.like(messagesOf(dialer.latest.link.sent), [{ method: 'initialize', params: CLIENT }]);
   accept(dialer);
   const sent = answerAll(dialer);
@@ -97,7 +97,7 @@ test('where the server wants to see headers of its client, it begins with a requ
   const { dialer } = session;
   await turn();
   session.say(notificationFrame('notifications/roots/list_changed'));
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
   const headers = { 'x-api-key': 'of-alice' };
   session.call(7, 'tools/call', {}, headers);
   t.deepEqual(dialer.latest.link.sent[0]?.call?.lane.headers, headers);
@@ -159,7 +159,7 @@ test('its end leaves nothing behind, wherever it has come to', async (t) => {
     const { deps, dialer } = session;
     session.relay.close(LOST);
     await turn();
-    t.is(dialer.dialled.length, 0);
+    t.is(dialer.dialed.length, 0);
     t.is(deps.clock.pendingTimers, 0);
   }
 });

@@ -16,7 +16,7 @@ import {
   STDIO,
 } from './registry-bench.ts';
 
-test('what is opened for modern requests is dialled with its context and needs no handshake', async (t) => {
+test('what is opened for modern requests is dialed with its context and needs no handshake', async (t) => {
   const registry = new Registry({ maxSessions: 1 });
   const contexts: unknown[] = [];
   const { dialer } = registry;
@@ -46,7 +46,7 @@ test('opens a session with a server of its own and finds it again by its id only
     return new FakePeer();
   }, ALICE);
   const second = registry.open();
-  t.is(registry.dialer.dialled.length, 2);
+  t.is(registry.dialer.dialed.length, 2);
   t.is(registry.sessions.size, 2);
   t.is(registry.sessions.use(second.id, 'alice')?.relay, second.relay);
   t.is(registry.sessions.use(ids[0] ?? '', 'alice')?.id, ids[0]);
@@ -86,7 +86,7 @@ test('refuses sessions beyond the limit, says when to come back and disturbs nob
   const error = t.throws(() => registry.open(), { instanceOf: BridgeError, message });
   t.is(error?.code, 'ERR_SESSION_LIMIT');
   t.is(error?.retryAfterMs, 5000);
-  t.is(registry.dialer.dialled.length, 2, 'no server is started for it');
+  t.is(registry.dialer.dialed.length, 2, 'no server is started for it');
   for (const session of open) {
     t.deepEqual(session.peer.closedWith, []);
     call(session, 1);
@@ -428,7 +428,7 @@ test('one caller may have so many sessions and no more, which leaves some for ot
   const [first] = [registry.open(), registry.open()] as const;
   const error = t.throws(() => registry.open(), { message: /2 sessions, the most allowed.*--max-caller-sessions/ });
   t.like(error, { code: 'ERR_SESSION_LIMIT', retryAfterMs: SESSION_TIMEOUT_MS });
-  t.is(registry.dialer.dialled.length, 2, 'no server was dialled for it');
+  t.is(registry.dialer.dialed.length, 2, 'no server was dialed for it');
   registry.open(new FakePeer(), BOB);
   first.relay.close(REASON);
   t.notThrows(() => registry.open());

@@ -422,7 +422,7 @@ for (const [title, limits] of [
       t.throws(() => registry.open()),
       FULL,
     );
-    t.is(registry.dialer.dialled.length, 1);
+    t.is(registry.dialer.dialed.length, 1);
   });
 }
 

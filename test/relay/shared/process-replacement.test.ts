@@ -68,7 +68,7 @@ for (const [when, passedMs] of [
   ['during the pause', 0],
   ['while it waits for the one before', PAUSE_MS],
 ] as const) {
-  test(`a start that is cancelled ${when} does not happen, and leaves no timer`, async (t) => {
+  test(`a start that is canceled ${when} does not happen, and leaves no timer`, async (t) => {
     const { clock, end, starts, cancel } = replaceProcess();
     clock.advance(passedMs);
     cancel();

@@ -22,22 +22,22 @@ test('a server that runs is kept as it is when it is to stay warm', (t) => {
   const bridge = new SharedBridge();
   const client = bridge.join();
   bridge.server.keepWarm();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   client.leaves();
   bridge.exits();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 2, 'it is replaced though nobody is there');
+  t.is(bridge.dialer.dialed.length, 2, 'it is replaced though nobody is there');
 });
 
 test('a server is started for nobody yet where it does not run, and where nothing is left of the one before', async (t) => {
   const bridge = new ModernBridge();
   t.true(bridge.server.startIdle());
   t.false(bridge.server.startIdle(), 'it runs');
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   const remains = remainsOf(bridge.link);
   bridge.exits();
   t.false(bridge.server.startIdle(), 'something is left of it');
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   await remains.end();
   t.true(bridge.server.startIdle());
   bridge.exits();
@@ -79,7 +79,7 @@ test('what a client says waits for a server that is starting, whether or not ano
 test('a notification starts no server', (t) => {
   const bridge = new ModernBridge();
   t.true(dial(bridge).link.send(clientFrame({ method: 'x-vendor/event' })));
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
 });
 
 test('a client that leaves while the next server is starting has it told nothing', (t) => {
@@ -127,7 +127,7 @@ test('a server that was closed refuses what is said to it, and is not started ag
   bridge.exits();
   await bridge.server.close();
   t.is(bridge.clock.pendingTimers, 0);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(listener.closedWith.length, 1);
   t.true(link.send(CALL), 'nothing waits');
   t.like(messagesOf(listener.received), [{ id: 1, error: { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } } }]);

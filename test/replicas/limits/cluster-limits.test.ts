@@ -36,7 +36,7 @@ test('each caller has a limit of its own', async (t) => {
   }
 });
 
-test('what nobody needs any more is given back and forgotten, in the store, too', async (t) => {
+test('what nobody needs anymore is given back and forgotten, in the store, too', async (t) => {
   const clock = new FakeClock();
   const store = new MemoryStore();
   const { limits } = await join(clock, store);

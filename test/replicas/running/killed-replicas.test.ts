@@ -25,7 +25,7 @@ const TIMEOUT_MS = 4 * 60_000;
 /**
  * What a client has to do when the replica dies that serves it.
  * - `nothing`: its session, or its next call, goes on at another replica.
- * - `a new session`: it is told that its session does not exist any more.
+ * - `a new session`: it is told that its session does not exist anymore.
  * - `a new connection`: its connection ends, and its session with it.
  */
 type Consequence = 'nothing' | 'a new session' | 'a new connection';

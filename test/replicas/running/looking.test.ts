@@ -105,7 +105,7 @@ test(`what a replica has counted outlives it${WHY}`, async (t) => {
   const connected = await Promise.all(Array.from({ length: 3 }, () => connectStreamable(bed.url)));
   for (const { client } of connected) for (let call = 0; call < 5; call += 1) await client.listTools();
   await Promise.all(connected.map(({ close }) => close()));
-  // They write it when they leave; another is all that is there afterwards.
+  // They write it when they leave; another is all that is there afterward.
   const fresh = await bed.addPlace();
   await Promise.all(bed.places.map(({ bridge }) => bridge.stop()));
   const report = async (...more: readonly string[]) => {

@@ -1,4 +1,4 @@
-/** Sessions with remote servers that do not know them any more once their replica is gone: another one opens them anew. */
+/** Sessions with remote servers that do not know them anymore once their replica is gone: another one opens them anew. */
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
 import type { ClientName } from '../../matrix/clients.ts';
@@ -46,7 +46,7 @@ async function callWhileEachIsRestarted({ places }: TestBed, clients: readonly S
   await Promise.all(callers);
 }
 
-test(`sessions with servers that do not know them any more lose nothing where replicas are restarted${WHY}`, async (t) => {
+test(`sessions with servers that do not know them anymore lose nothing where replicas are restarted${WHY}`, async (t) => {
   const servers = await startServers(MOVED);
   const bed = await startTestBed({ args: servers.args, leaseMs: PATIENT_LEASE_MS });
   const clients = MOVED.map(

@@ -28,7 +28,7 @@ async function startTwo(t: ExecutionContext, grace = GRACE): Promise<readonly [P
   return [one, other];
 }
 
-/** Has the replica end. Resolves when it accepts no connections any more. */
+/** Has the replica end. Resolves when it accepts no connections anymore. */
 async function beginEnd({ port, bridge }: Place): Promise<void> {
   bridge.kill('SIGTERM');
   const isRefused = (): Promise<boolean> =>

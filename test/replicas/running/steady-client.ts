@@ -21,7 +21,7 @@ export interface SteadyClientOptions {
   /** Made in turn. */
   readonly calls?: readonly SteadyCall[];
   /**
-   * What tells the client that it has to start anew: that its session does not exist any more, which is the default; or
+   * What tells the client that it has to start anew: that its session does not exist anymore, which is the default; or
    * that its connection has ended.
    */
   readonly endsWith?: 'session' | 'connection';

@@ -31,7 +31,7 @@ interface Replicas {
 interface ServerSaw {
   /** How often the tool has run. */
   readonly runs: number;
-  readonly cancelled: number;
+  readonly canceled: number;
   /** What it was answered. */
   readonly names: readonly string[];
 }
@@ -56,7 +56,7 @@ async function start(
       const messages = entries.flatMap(({ kind: said, value }) => (said === 'message' ? [value as Message] : []));
       return {
         runs: messages.filter(({ method }) => method === 'tools/call').length,
-        cancelled: messages.filter(({ method }) => method === 'notifications/cancelled').length,
+        canceled: messages.filter(({ method }) => method === 'notifications/cancelled').length,
         names: messages.flatMap(({ result }) => result?.content?.name ?? []),
       };
     },
@@ -89,7 +89,7 @@ test(`a call that waits for answers when its replica is killed gets them through
   await kill(second);
   const answered = await fromOther(third.port, 'tools/call', answering(askedAgain, INTERVIEW, 'Grace'));
   t.regex(JSON.stringify(answered), /Ada.*Ada.*Grace/);
-  t.deepEqual(await look(), { runs: 1, cancelled: 0, names: ['Ada', 'Ada', 'Grace'] });
+  t.deepEqual(await look(), { runs: 1, canceled: 0, names: ['Ada', 'Ada', 'Grace'] });
 });
 
 test(`a client that comes back twice to another replica with its answers gets the same twice${WHY}`, async (t) => {
@@ -106,7 +106,7 @@ test(`a client that comes back twice to another replica with its answers gets th
   const answers = [await post(third.port, 'tools/call', last), await post(second.port, 'tools/call', last)];
   for (const answer of answers)
     t.regex(JSON.stringify(answer.result?.content), /Ada.*Ada.*Grace/, JSON.stringify(answer));
-  t.deepEqual(await look(), { runs: 1, cancelled: 0, names: ['Ada', 'Ada', 'Grace'] });
+  t.deepEqual(await look(), { runs: 1, canceled: 0, names: ['Ada', 'Ada', 'Grace'] });
 });
 
 test(`a call that waits for answers when its replica has no more time to shut down gets them through another one${WHY}`, async (t) => {
@@ -118,7 +118,7 @@ test(`a call that waits for answers when its replica has no more time to shut do
   const askedAgain = await fromOther(second.port, 'tools/call', answering(asked, INTERVIEW, 'Ada'));
   const answered = await post(second.port, 'tools/call', answering(askedAgain, INTERVIEW, 'Grace'));
   t.regex(JSON.stringify(answered), /Ada.*Ada.*Grace/);
-  t.deepEqual(await look(), { runs: 1, cancelled: 0, names: ['Ada', 'Ada', 'Grace'] });
+  t.deepEqual(await look(), { runs: 1, canceled: 0, names: ['Ada', 'Ada', 'Grace'] });
 });
 
 test(`a call that waits for answers when its replica stands still gets them through another one, whatever that does when it wakes${WHY}`, async (t) => {
@@ -139,7 +139,7 @@ test(`a call that waits for answers when its replica stands still gets them thro
   // It leads to the other one, so it knows that it has lost what it had.
   const answered = await fromOther(first.port, 'tools/call', answering(askedAgain, INTERVIEW, 'Grace'));
   t.regex(JSON.stringify(answered), /Ada.*Ada.*Grace/);
-  t.deepEqual(await look(), { runs: 1, cancelled: 0, names: ['Ada', 'Ada', 'Grace'] });
+  t.deepEqual(await look(), { runs: 1, canceled: 0, names: ['Ada', 'Ada', 'Grace'] });
 });
 
 test(`two calls of one caller that wait in one session with the server go on side by side${WHY}`, async (t) => {
@@ -155,7 +155,7 @@ test(`two calls of one caller that wait in one session with the server go on sid
   t.regex(JSON.stringify(answered), /Ada.*Ada.*Grace/);
   const answeredOther = await post(second.port, 'tools/call', answering(askedOther, INTERVIEW, 'Kurt'), headers);
   t.regex(JSON.stringify(answeredOther), /Alan.*Alan.*Kurt/);
-  t.like(await look(), { runs: 2, cancelled: 0 });
+  t.like(await look(), { runs: 2, canceled: 0 });
 });
 
 test(`an outcome that is too large for the store is fetched from the server when its replica is gone${WHY}`, async (t) => {
@@ -178,5 +178,5 @@ test(`a call that waits for answers at a server without event ids is lost with i
   const asked = await post(first.port, 'tools/call', INTERVIEW);
   await kill(first);
   t.is(reasonOf(await fromOther(second.port, 'tools/call', answering(asked, INTERVIEW, 'Ada'))), 'state_lost');
-  t.deepEqual(await look(), { runs: 1, cancelled: 0, names: [] });
+  t.deepEqual(await look(), { runs: 1, canceled: 0, names: [] });
 });

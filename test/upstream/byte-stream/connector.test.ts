@@ -136,7 +136,7 @@ test('a connection that is reset in the middle of a message is told as broken, a
   t.is(listener.frames.length, 0);
 });
 
-test('a server that speaks HTTP is recognised by what it says', async (t) => {
+test('a server that speaks HTTP is recognized by what it says', async (t) => {
   const { listener, entries } = await dialTo(t, (socket) =>
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')),
   );

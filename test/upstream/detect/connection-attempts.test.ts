@@ -79,7 +79,7 @@ async function detectAt(
 /** Of a server that reads nothing before the probe has timed out: what follows it waits by then. */
 const SLOW = ['initialize'];
 
-test('a modern-only server is recognised by one discover, and sees no initialize', async (t) => {
+test('a modern-only server is recognized by one discover, and sees no initialize', async (t) => {
   const { dialer, detect } = setUp(t, 'modern-only');
   const found = await detect();
   if (found.kind !== 'modern') return t.fail(found.kind);
@@ -88,7 +88,7 @@ test('a modern-only server is recognised by one discover, and sees no initialize
   t.deepEqual(dialer.sent, [['server/discover']]);
 });
 
-test('a server of both eras is recognised as modern when asked like this', async (t) => {
+test('a server of both eras is recognized as modern when asked like this', async (t) => {
   const { dialer, detect } = setUp(t, 'both-eras');
   t.is((await detect()).kind, 'modern');
   t.deepEqual(dialer.sent, [['server/discover']]);
@@ -218,9 +218,9 @@ function leaveSomething() {
 test('a server that exits at the probe is started once more when nothing is left of it', async (t) => {
   const { dialer, detection, end } = leaveSomething();
   await settled();
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   await end();
-  await waitFor(() => dialer.dialled.length === 2);
+  await waitFor(() => dialer.dialed.length === 2);
   const { link, listener } = dialer.latest;
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result: { protocolVersion: '2025-11-25' } }));
   t.is((await detection).kind, 'legacy');
@@ -229,7 +229,7 @@ test('a server that exits at the probe is started once more when nothing is left
 test('who is told that a server cannot be used can start it again: nothing is left of it', async (t) => {
   const { dialer, detection, end } = leaveSomething();
   await end();
-  await waitFor(() => dialer.dialled.length === 2);
+  await waitFor(() => dialer.dialed.length === 2);
   const { end: endAgain } = remainsOf(dialer.latest.link);
   let isOver = false;
   void detection.catch(() => {

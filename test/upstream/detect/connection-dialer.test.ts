@@ -404,27 +404,27 @@ for (const [name, era] of [
 
 test('a server that is awaited and does not come up is tried again', async (t) => {
   const { processes, clock, dialer } = startFake({ joinEras: joinAll(), isAwaited: true });
-  await waitFor(() => processes.dialled.length === 1, { message: 'the first try' });
+  await waitFor(() => processes.dialed.length === 1, { message: 'the first try' });
   processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
   const tryAgain = () => {
     clock.advance(100);
-    return processes.dialled.length > 1;
+    return processes.dialed.length > 1;
   };
   await waitFor(tryAgain, { message: 'the next try' });
   await dialer.close();
-  t.is(processes.dialled.length, 2);
+  t.is(processes.dialed.length, 2);
 });
 
 test('a server that is awaited and does not come up is tried again when nothing is left of it', async (t) => {
   const { processes, clock, dialer } = startFake({ joinEras: joinAll(), isAwaited: true });
-  await waitFor(() => processes.dialled.length === 1, { message: 'the first try' });
+  await waitFor(() => processes.dialed.length === 1, { message: 'the first try' });
   const { end } = remainsOf(processes.latest.link);
   processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
   await clock.advanceInSteps(10_000, 100);
-  t.is(processes.dialled.length, 1);
+  t.is(processes.dialed.length, 1);
   await end();
   await clock.advanceInSteps(10_000, 100);
-  t.is(processes.dialled.length, 2);
+  t.is(processes.dialed.length, 2);
   await dialer.close();
 });
 
@@ -470,7 +470,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 const INITIALIZE = clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } });
 const REFUSAL = { id: 1, error: { code: -32601, message: 'no' } };
 
-test('a process is started when the session is dialled, and what comes up to initialize passes at once', async (t) => {
+test('a process is started when the session is dialed, and what comes up to initialize passes at once', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
   const link = followLink(listener, (owner) => dialer.dial(owner));
@@ -558,7 +558,7 @@ test('a server that exits when it is asked for its era leaves its refusal, and t
   await settled();
   t.like(messagesOf(listener.received), [REFUSAL]);
   t.is(listener.closedWith[0]?.code, 'ERR_UPSTREAM_EXITED');
-  t.is(processes.dialled.length, 1);
+  t.is(processes.dialed.length, 1);
 });
 
 test('a client that leaves while its server is asked takes the process with it, and no timer stays', async (t) => {
@@ -573,10 +573,10 @@ test('a client that leaves while its server is asked takes the process with it, 
   t.is(clock.pendingTimers, 0);
 });
 
-test('a process that detection started and nobody wants any more is closed after a while', async (t) => {
+test('a process that detection started and nobody wants anymore is closed after a while', async (t) => {
   const { processes, dialer, clock } = startFake();
   const request = new ModernRequest(dialer);
-  await waitFor(() => processes.dialled.length === 1);
+  await waitFor(() => processes.dialed.length === 1);
   request.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
   const { link, listener } = processes.latest;
   const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
@@ -593,7 +593,7 @@ test('a process that detection started and nobody wants any more is closed after
 test('a process that ended before anybody wanted it is not given out', async (t) => {
   const { processes, dialer } = startFake();
   const request = new ModernRequest(dialer);
-  await waitFor(() => processes.dialled.length === 1);
+  await waitFor(() => processes.dialed.length === 1);
   request.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
   const { link, listener } = processes.latest;
   const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
@@ -601,7 +601,7 @@ test('a process that ended before anybody wanted it is not given out', async (t)
   listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'exited'));
   await settled();
   new ModernRequest(dialer);
-  t.is(processes.dialled.length, 2);
+  t.is(processes.dialed.length, 2);
   t.like(messagesOf(processes.latest.link.sent), [{ method: 'tools/list' }]);
 });
 
@@ -627,7 +627,7 @@ test('a process whose client could not keep up is handed on without a halt', asy
   const error = { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } };
   processes.latest.listener.fromServer(serverFrame({ id: 1, error }));
   await waitFor(() => !processes.latest.link.isPaused);
-  t.is(processes.dialled.length, 1);
+  t.is(processes.dialed.length, 1);
 });
 
 test('a process is checked for hanging unless one session has it to itself', (t) => {
@@ -638,14 +638,14 @@ test('a process is checked for hanging unless one session has it to itself', (t)
   };
   const { processes, dialer } = startFake({ protocol: 'modern', lifeChecks: { legacy: check, modern: check } });
   dialer.dial(new FakeServerListener());
-  t.is(processes.dialled.length, 1);
+  t.is(processes.dialed.length, 1);
   t.deepEqual(checked, []);
   new ModernRequest(dialer);
-  t.is(processes.dialled.length, 2);
+  t.is(processes.dialed.length, 2);
   t.deepEqual(checked, [processes.latest.link]);
 });
 
-test('what cannot be started is not dialled, and the dialer is not ready', (t) => {
+test('what cannot be started is not dialed, and the dialer is not ready', (t) => {
   const { processes, dialer } = startFake();
   const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it exits each time');
   processes.failure = error;
@@ -657,7 +657,7 @@ test('what cannot be started is not dialled, and the dialer is not ready', (t) =
   t.like(dialer.readiness(), { state: 'stopped', error });
 });
 
-test('closing the dialer closes the processes, and nothing is started any more', async (t) => {
+test('closing the dialer closes the processes, and nothing is started anymore', async (t) => {
   const { processes, dialer } = startFake();
   await dialer.close();
   t.true(processes.isClosed);

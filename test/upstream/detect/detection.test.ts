@@ -306,7 +306,7 @@ test('a stream that begins with another event is no HTTP+SSE; the error lists al
   });
   t.is(
     error.message,
-    `No MCP server was recognised at ${server.url.href}. Tried: POST server/discover: 405 Method Not Allowed; ` +
+    `No MCP server was recognized at ${server.url.href}. Tried: POST server/discover: 405 Method Not Allowed; ` +
       'POST initialize: 405 Method Not Allowed; GET for an event stream: an event stream that begins with a "message" ' +
       'event instead of "endpoint". Is the path right (/mcp and /sse are common)? If you know what the server speaks, ' +
       'say so with --transport or --protocol.',

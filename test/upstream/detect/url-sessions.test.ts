@@ -195,7 +195,7 @@ test('what answers as no MCP server does, such as a web page, is told in plain w
   const { message } = await fails(connectTo(t, server.url));
   t.true(
     message.startsWith(
-      `No MCP server was recognised at ${server.url.href}. Tried: ` +
+      `No MCP server was recognized at ${server.url.href}. Tried: ` +
         'POST initialize: 200 and text/html instead of JSON or an event stream; ' +
         'POST server/discover: 200 OK with text/html that is no MCP answer; ' +
         'GET for an event stream: text/html instead of an event stream. Is the path right',

@@ -43,7 +43,7 @@ test('the stream of a session over HTTP+SSE is opened with the values of its cal
   t.deepEqual([...new Set(server.received.map(({ headers }) => headers[TOKEN]))], ['mine']);
 });
 
-test('a caller that shows no values any more has none shown for it', async (t) => {
+test('a caller that shows no values anymore has none shown for it', async (t) => {
   const server = await listenScripted();
   const client = joinClient(t, server, dialStreamable(server.url), { headers: { [TOKEN]: 'old' } });
   await client.initialize();

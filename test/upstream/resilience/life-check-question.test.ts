@@ -235,7 +235,7 @@ test('a process that is not read is neither asked nor judged', (t) => {
 });
 
 for (const end of ['its clients have left', 'it has ended'] as const) {
-  test(`a process is neither asked nor judged any more when ${end}`, (t) => {
+  test(`a process is neither asked nor judged anymore when ${end}`, (t) => {
     const { clock, link, listener, server, call, giveUp, questions } = timedOut();
     questions();
     if (end === 'it has ended') server.listener.serverClosed(CLOSED);

@@ -30,9 +30,9 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 test('starts its spares ahead of need, as many as it is told', (t) => {
   const { dialer, clock, pool } = poolOf(3);
   clock.advance(0);
-  t.is(dialer.dialled.length, 3);
+  t.is(dialer.dialed.length, 3);
   clock.advance(60_000);
-  t.is(dialer.dialled.length, 3);
+  t.is(dialer.dialed.length, 3);
   t.is(pool.name, dialer.name);
 });
 
@@ -40,13 +40,13 @@ test('hands a spare over at once and starts another when the session has had tim
   const { dialer, clock, pool } = poolOf(1);
   clock.advance(0);
   const link = pool.dial(new FakeServerListener());
-  t.true(link === dialer.dialled[0]?.link);
+  t.true(link === dialer.dialed[0]?.link);
   clock.advance(GIVE_WAY_MS - 1);
-  t.is(dialer.dialled.length, 1, 'the session at hand goes first');
+  t.is(dialer.dialed.length, 1, 'the session at hand goes first');
   clock.advance(1);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   clock.advance(REFILL_MS);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
 });
 
 test('sessions that come one after the other do not keep each other from having spares', (t) => {
@@ -56,7 +56,7 @@ test('sessions that come one after the other do not keep each other from having 
   clock.advance(GIVE_WAY_MS - 1);
   pool.dial(new FakeServerListener());
   clock.advance(1);
-  t.is(dialer.dialled.length, 4);
+  t.is(dialer.dialed.length, 4);
 });
 
 test('a session that comes does not start a spare before its time where none could be started', (t) => {
@@ -68,9 +68,9 @@ test('a session that comes does not start a spare before its time where none cou
   dialer.failure = undefined;
   pool.dial(new FakeServerListener());
   clock.advance(REFILL_MS - 1);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   clock.advance(1);
-  t.is(dialer.dialled.length, 4);
+  t.is(dialer.dialed.length, 4);
 });
 
 test('hands each spare over once, oldest first, and dials when there is none left', (t) => {
@@ -79,7 +79,7 @@ test('hands each spare over once, oldest first, and dials when there is none lef
   const requests = [1, 2, 3].map((id) => clientFrame({ id, method: 'ping' }));
   for (const request of requests) pool.dial(new FakeServerListener()).send(request);
   t.deepEqual(
-    dialer.dialled.map(({ link }) => link.sent.map(({ frame }) => frame)),
+    dialer.dialed.map(({ link }) => link.sent.map(({ frame }) => frame)),
     requests.map((request) => [request]),
   );
 });
@@ -94,7 +94,7 @@ test('what a spare said early reaches its client in order, after the caller has 
   t.deepEqual(client.received, [], 'not within dial');
   await settle();
   const later = event(3);
-  dialer.dialled[0]?.listener.fromServer(later);
+  dialer.dialed[0]?.listener.fromServer(later);
   t.deepEqual(
     client.received.map(({ frame }) => frame),
     [...early, later],
@@ -107,7 +107,7 @@ test('everything a handed-over server tells goes to its client', async (t) => {
   const client = new FakeServerListener();
   pool.dial(client);
   await settle();
-  const { listener } = dialer.dialled[0] ?? dialer.latest;
+  const { listener } = dialer.dialed[0] ?? dialer.latest;
   const fault = { error: EXITED, kind: undefined, id: undefined };
   listener.serverFault(fault);
   listener.serverDrained();
@@ -153,10 +153,10 @@ test('a spare that dies is replaced after a pause and never handed over', (t) =>
   clock.advance(0);
   dialer.latest.listener.serverClosed(EXITED);
   clock.advance(REFILL_MS - 1);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   clock.advance(1);
-  t.is(dialer.dialled.length, 2);
-  t.true(pool.dial(new FakeServerListener()) === dialer.dialled[1]?.link);
+  t.is(dialer.dialed.length, 2);
+  t.true(pool.dial(new FakeServerListener()) === dialer.dialed[1]?.link);
 });
 
 test('a handed-over server that dies is the loss of its client, not a spare', (t) => {
@@ -164,9 +164,9 @@ test('a handed-over server that dies is the loss of its client, not a spare', (t
   clock.advance(0);
   pool.dial(new FakeServerListener());
   clock.advance(GIVE_WAY_MS);
-  dialer.dialled[0]?.listener.serverClosed(EXITED);
+  dialer.dialed[0]?.listener.serverClosed(EXITED);
   clock.advance(10 * REFILL_MS);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
 });
 
 function failsAndRetries(t: ExecutionContext, failure: unknown, afterMs: number): void {
@@ -175,9 +175,9 @@ function failsAndRetries(t: ExecutionContext, failure: unknown, afterMs: number)
   clock.advance(0);
   dialer.failure = undefined;
   clock.advance(afterMs - 1);
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
   clock.advance(1);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
 }
 
 test('the log says why there is no spare, unless its link has said it', (t) => {
@@ -226,13 +226,13 @@ test('closing ends the spares, starts no more and closes the dialer', async (t) 
   const handedOver = pool.dial(new FakeServerListener());
   await pool.close();
   clock.advance(60_000);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
   t.deepEqual(
-    dialer.dialled.map(({ link }) => link.closedWith.length),
+    dialer.dialed.map(({ link }) => link.closedWith.length),
     [0, 1],
   );
   handedOver.close(EXITED);
-  t.deepEqual(dialer.dialled[0]?.link.closedWith, [EXITED], 'its client does that');
+  t.deepEqual(dialer.dialed[0]?.link.closedWith, [EXITED], 'its client does that');
   t.true(dialer.isClosed);
   t.is(clock.pendingTimers, 0);
 });
@@ -275,7 +275,7 @@ function acquainted(name = 'usual') {
   clock.advance(GIVE_WAY_MS);
   /** Which connections a handshake was sent on, oldest first. */
   const sentOn = (): (string | undefined)[] =>
-    dialer.dialled.map(({ link }) => {
+    dialer.dialed.map(({ link }) => {
       const [first] = link.sent;
       const message = first?.frame.json() as { readonly params: { readonly clientInfo: { readonly name: string } } };
       return first && message.params.clientInfo.name;
@@ -297,16 +297,16 @@ test('handshakes that differ are not sent ahead, nor other first messages, nor h
     pool.dial(new FakeServerListener()).send(first);
     clock.advance(GIVE_WAY_MS);
   }
-  t.is(dialer.dialled.length, 9);
+  t.is(dialer.dialed.length, 9);
   t.deepEqual(
-    dialer.dialled.slice(6).map(({ link }) => link.sent.length),
+    dialer.dialed.slice(6).map(({ link }) => link.sent.length),
     [0, 0, 0],
   );
 });
 
 test('a client that sends it has its answer at once, with all the server said before, and the server gets it once', async (t) => {
   const { dialer, open } = acquainted();
-  const { link, listener } = dialer.dialled[3] ?? dialer.latest;
+  const { link, listener } = dialer.dialed[3] ?? dialer.latest;
   const said = [event(1), serverFrame(ANSWER), event(2)];
   for (const frame of said) listener.fromServer(frame);
   const { client, link: opened } = open('usual');
@@ -333,7 +333,7 @@ test('an answer that is not there yet comes when it is', async (t) => {
   await settle();
   t.deepEqual(client.received, []);
   const answer = serverFrame(ANSWER);
-  dialer.dialled[3]?.listener.fromServer(answer);
+  dialer.dialed[3]?.listener.fromServer(answer);
   t.is(client.received[0]?.frame, answer);
 });
 
@@ -351,7 +351,7 @@ test('when clients of another kind have become usual, spares are started for the
   open('new');
   open('new');
   t.deepEqual(
-    [3, 4].map((index) => dialer.dialled[index]?.link.closedWith.length),
+    [3, 4].map((index) => dialer.dialed[index]?.link.closedWith.length),
     [1, 1],
   );
   clock.advance(GIVE_WAY_MS);
@@ -360,7 +360,7 @@ test('when clients of another kind have become usual, spares are started for the
 
 test('a client that leaves without a word leaves its spare to the next one', async (t) => {
   const { dialer, pool, open, sentOn } = acquainted();
-  dialer.dialled[3]?.listener.fromServer(serverFrame(ANSWER));
+  dialer.dialed[3]?.listener.fromServer(serverFrame(ANSWER));
   pool.dial(new FakeServerListener()).close(EXITED);
   const { client } = open('usual');
   await settle();
@@ -370,8 +370,8 @@ test('a client that leaves without a word leaves its spare to the next one', asy
 
 test('a server that refuses a handshake ahead of its client is given none until clients have succeeded', (t) => {
   const { clock, dialer, open, sentOn } = acquainted();
-  dialer.dialled[3]?.listener.fromServer(serverFrame({ id: 0, error: { code: -32602, message: 'not now' } }));
-  t.is(dialer.dialled[3]?.link.closedWith.length, 1);
+  dialer.dialed[3]?.listener.fromServer(serverFrame({ id: 0, error: { code: -32602, message: 'not now' } }));
+  t.is(dialer.dialed[3]?.link.closedWith.length, 1);
   clock.advance(REFILL_MS);
   t.deepEqual(sentOn().slice(5), [undefined]);
   open('usual');
@@ -385,11 +385,11 @@ test('a server that ends before its client has sent anything is replaced by one 
   const { dialer, pool } = acquainted();
   const client = new FakeServerListener();
   const link = followLink(client, (owner) => pool.dial(owner));
-  dialer.dialled[3]?.listener.serverClosed(EXITED);
+  dialer.dialed[3]?.listener.serverClosed(EXITED);
   link.send(initialize('usual'));
   await settle();
   t.deepEqual(client.closedWith, []);
-  t.is(dialer.dialled[2]?.link.sent.length, 1);
+  t.is(dialer.dialed[2]?.link.sent.length, 1);
 });
 
 test('a client is told why no server could be started for it, if it sends what was not foreseen', async (t) => {
@@ -405,7 +405,7 @@ test('a client is told why no server could be started for it, if it sends what w
 test('a spare keeps no client out for which there is no other process', (t) => {
   const { dialer, open } = acquainted();
   open('another');
-  const spare = dialer.dialled[3]?.link;
+  const spare = dialer.dialed[3]?.link;
   const limit = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
   dialer.failure = limit;
   if (spare === undefined) return t.fail();
@@ -416,7 +416,7 @@ test('a spare keeps no client out for which there is no other process', (t) => {
   };
   const { client, link } = open('a third');
   t.is(spare.closedWith.length, 1);
-  t.is(dialer.dialled.length, 6);
+  t.is(dialer.dialed.length, 6);
   t.is(dialer.latest.link.sent.length, 1);
   link.close(EXITED);
   t.deepEqual(client.closedWith, []);
@@ -428,7 +428,7 @@ test('a spare outlives a server that cannot be started for another reason', (t) 
   dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no');
   open('a third');
   t.deepEqual(
-    [3, 4].map((index) => dialer.dialled[index]?.link.closedWith.length),
+    [3, 4].map((index) => dialer.dialed[index]?.link.closedWith.length),
     [0, 0],
   );
 });
@@ -436,7 +436,7 @@ test('a spare outlives a server that cannot be started for another reason', (t) 
 test('what pauses and closes a link reaches the server that its client has got', (t) => {
   const { dialer, open } = acquainted();
   const { link } = open('usual');
-  const server = dialer.dialled[3]?.link;
+  const server = dialer.dialed[3]?.link;
   link.pause();
   t.true(server?.isPaused);
   link.resume();

@@ -22,13 +22,13 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 test('tries nothing while nothing has failed, and a while after a failure asks whether the server answers', async (t) => {
   const { clock, dialer, trials } = createTrials();
   clock.advance(3_600_000);
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
   trials.failed();
   trials.failed();
   clock.advance(9_999);
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
   clock.advance(1);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   const { link, listener } = dialer.latest;
   t.like(link.sent[0]?.frame.json(), { method: 'initialize' });
   t.is(link.closedWith.length, 0);
@@ -45,9 +45,9 @@ test('waits twice as long after each trial that fails, and no longer than five m
   const pauses = [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000, 300_000];
   for (const [index, pauseMs] of pauses.entries()) {
     clock.advance(pauseMs - 1);
-    t.is(dialer.dialled.length, index);
+    t.is(dialer.dialed.length, index);
     clock.advance(1);
-    t.is(dialer.dialled.length, index + 1);
+    t.is(dialer.dialed.length, index + 1);
     dialer.latest.listener.serverClosed(GONE);
     await settled();
   }
@@ -61,7 +61,7 @@ test('gives up a trial that is not answered, and tries again', async (t) => {
   t.is(dialer.latest.link.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
   await settled();
   clock.advance(20_000);
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
 });
 
 test('tries again later where nothing can be opened, and no more once it is closed', async (t) => {
@@ -72,7 +72,7 @@ test('tries again later where nothing can be opened, and no more once it is clos
   await settled();
   dialer.failure = undefined;
   clock.advance(20_000);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   trials.close();
   t.is(dialer.latest.link.closedWith.length, 1);
   await settled();
@@ -85,5 +85,5 @@ test('a client whose server answers makes the trial unnecessary', (t) => {
   trials.failed();
   trials.served();
   clock.advance(3_600_000);
-  t.is(dialer.dialled.length, 0);
+  t.is(dialer.dialed.length, 0);
 });

@@ -17,7 +17,7 @@ function start(limit: ChildLimit): RunningProcess {
   return child;
 }
 
-test('counts a process until nothing of it runs any more', async (t) => {
+test('counts a process until nothing of it runs anymore', async (t) => {
   const limit = new ChildLimit(2);
   const first = start(limit);
   start(limit);

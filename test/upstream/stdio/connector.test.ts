@@ -219,7 +219,7 @@ test('keeps so many answers for a server that asks and reads nothing, and says s
   t.true(result.bytes < answers * length * 0.8, `${result.bytes} bytes came`);
 });
 
-test('reads nothing while the relay pauses, not even the end, and everything afterwards', async (t) => {
+test('reads nothing while the relay pauses, not even the end, and everything afterward', async (t) => {
   const { dial, link, listener, pid } = await converse(t, 'exits-mid-call');
   link.pause();
   link.send(call(1, ''));
@@ -389,7 +389,7 @@ test('is starting until the server answers for the first time, and clients may c
   clock.advance(5000);
   const { link, listener } = dial();
   clock.advance(12_000);
-  t.like(dialer.readiness(), { state: 'starting', sinceMs: 5000, dialling: 'allowed' });
+  t.like(dialer.readiness(), { state: 'starting', sinceMs: 5000, dialing: 'allowed' });
   link.send(requestFrame('init', 'initialize'));
   await waitFor(() => listener.frames.length > 0);
   t.is(dialer.readiness().state, 'ready');
@@ -413,7 +413,7 @@ test('a server that was given up because it never answered is not ready, and can
     const { link } = dial();
     link.send(requestFrame('init', 'initialize'));
     link.close(silent);
-    t.like(dialer.readiness(), { state: 'failing', error: silent, dialling: 'allowed' });
+    t.like(dialer.readiness(), { state: 'failing', error: silent, dialing: 'allowed' });
   }
 });
 
@@ -469,7 +469,7 @@ test('fails at once when the working folder is missing', (t) => {
   t.regex(error?.message ?? '', /--cwd/);
 });
 
-test('leaves no server behind that honours the end of its input, even if the bridge itself is killed', async (t) => {
+test('leaves no server behind that honors the end of its input, even if the bridge itself is killed', async (t) => {
   const script = fileURLToPath(new URL('../dialing-parent.ts', import.meta.url));
   const parent = spawn(process.execPath, [TYPESCRIPT, script, fixture('echo')], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -38,7 +38,7 @@ test('equal values share a dialer, whatever their order; others have their own',
   dialer.forCaller(undefined).dial(listener());
   dialer.forCaller({}).dial(listener());
   t.deepEqual(
-    made.map(({ environment, dialer: { dialled } }) => [environment, dialled.length]),
+    made.map(({ environment, dialer: { dialed } }) => [environment, dialed.length]),
     [
       [{}, 2],
       [{ A: '1', B: '2' }, 2],
@@ -82,7 +82,7 @@ test('a dialer that cannot dial is not used', (t) => {
   t.true(made[1]?.isClosed);
 });
 
-/** A link is dialled for a client with these values. Returns the client's ways to end it. */
+/** A link is dialed for a client with these values. Returns the client's ways to end it. */
 type Use = (bench: ReturnType<typeof setUp>, environment: CallerEnvironment) => { leave(): void };
 
 const USES: Readonly<Record<string, Use>> = {
@@ -113,7 +113,7 @@ for (const [what, use] of Object.entries(USES)) {
   test(`a dialer is used as long as the link ${what}`, (t) => {
     const bench = setUp();
     const { leave } = use(bench, { A: '1' });
-    t.is(bench.made[1]?.dialer.dialled.length, 1);
+    t.is(bench.made[1]?.dialer.dialed.length, 1);
     bench.clock.advance(IDLE_DIALER_MS - 1);
     leave();
     bench.clock.advance(IDLE_DIALER_MS - 1);
@@ -126,7 +126,7 @@ for (const [what, use] of Object.entries(USES)) {
     const bench = setUp();
     const { leave } = use(bench, { A: '1' });
     use(bench, { A: '1' });
-    const [first, second] = bench.made[1]?.dialer.dialled ?? [];
+    const [first, second] = bench.made[1]?.dialer.dialed ?? [];
     first?.listener.serverClosed(OVER);
     leave();
     bench.clock.advance(IDLE_DIALER_MS - 1);

@@ -74,7 +74,7 @@ test('a server that forgot the session gets a new one, and the call that found o
 test('a server that forgets sessions as fast as it opens them gets one more for its event stream, and the next for a message', async (t) => {
   let streams = 0;
   const server = await listenScripted({
-    // Each session has a stream once, and is not known any more when the bridge comes back for it.
+    // Each session has a stream once, and is not known anymore when the bridge comes back for it.
     GET: (_, response) => {
       streams += 1;
       if (streams % 2 === 1) openStream(response).end('retry: 0\nid: 1\ndata:\n\n');

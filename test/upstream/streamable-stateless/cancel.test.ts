@@ -54,7 +54,7 @@ for (const isStream of [false, true]) {
   });
 }
 
-testBothWays('nothing of a withdrawn call arrives any more', async (t) => {
+testBothWays('nothing of a withdrawn call arrives anymore', async (t) => {
   const { act, open } = holding(true);
   const { client } = await connectScripted(t, { 'prompts/get': act });
   const id = client.start('prompts/get', { name: 'x', _meta: { progressToken: 1 } });

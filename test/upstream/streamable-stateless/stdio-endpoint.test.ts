@@ -70,7 +70,7 @@ test('what a server over HTTP asks for and its state pass to a pipe byte for byt
   t.not(first?.message.id, second?.message.id);
 });
 
-test('a call that is cancelled on a pipe is withdrawn by closing its connection', async (t) => {
+test('a call that is canceled on a pipe is withdrawn by closing its connection', async (t) => {
   let waiting: ServerResponse | undefined;
   const { server, say } = await openPipe(t, {
     'prompts/get': (_, response) => {

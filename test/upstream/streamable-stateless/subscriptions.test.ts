@@ -182,7 +182,7 @@ testBothWays('it is tried again as long as the server is only out of order, ever
 });
 
 for (const [title, act, code] of [
-  ['takes no subscriptions any more', refuseWith(404, -32601), -32601],
+  ['takes no subscriptions anymore', refuseWith(404, -32601), -32601],
   ['is another one', ((_, response) => void response.writeHead(404).end()) satisfies Act, -32603],
   ['has enough of them', refuseWith(200, -32603), -32603],
 ] as const) {

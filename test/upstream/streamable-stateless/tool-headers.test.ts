@@ -1,6 +1,6 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { TOOL_LIMITS } from '../../../src/relay/tool-catalogue.ts';
+import { TOOL_LIMITS } from '../../../src/relay/tool-catalog.ts';
 import { ToolHeaders } from '../../../src/upstream/streamable-stateless/tool-headers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { serverFrame } from '../../support/frames.ts';

@@ -94,7 +94,7 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
 
 function parseSunset(given: GivenOptions): SunsetConfig | undefined {
   const sunset = given.get('sunset');
-  const afterwards = given.get('afterSunset');
+  const afterward = given.get('afterSunset');
   if (sunset === undefined && given.isGiven('afterSunset')) {
     throw excluded(`${given.placeOf('afterSunset')} needs ${given.nameOf('sunset')}: the date that it is about.`);
   }
@@ -104,7 +104,7 @@ function parseSunset(given: GivenOptions): SunsetConfig | undefined {
       `${given.placeOf('sunset')} says when HTTP+SSE ends, but ${off} does not serve it at all; leave one of them out.`,
     );
   }
-  return sunset && { ...sunset, afterwards };
+  return sunset && { ...sunset, afterward };
 }
 
 function excluded(message: string): BridgeError {

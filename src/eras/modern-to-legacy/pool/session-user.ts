@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../../errors.ts';
-import { CANCELLED } from '../../../mcp/vocabulary/methods.ts';
+import { CANCELED } from '../../../mcp/vocabulary/methods.ts';
 import { Call, type Lane } from '../../../relay/call.ts';
 import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
@@ -115,10 +115,10 @@ export abstract class SessionUser extends LegacyClient implements ServerListener
     this.sendRequest(new SessionRequest(requestFrame(0, method, params), method, answered));
   }
 
-  /** The answer is not wanted any more. */
+  /** The answer is not wanted anymore. */
   withdraw(request: SessionRequest): void {
     request.cancel('client');
-    this.send(notificationFrame(CANCELLED, { requestId: request.id }), request);
+    this.send(notificationFrame(CANCELED, { requestId: request.id }), request);
   }
 
   /** Gives the session back, and withdraws what is open there. May be called twice. */

@@ -30,7 +30,7 @@ export interface Follower {
   readonly progressToken: Buffer | undefined;
   notify(frame: Frame): void;
   serverDrained(): void;
-  /** Takes the answer, under an id that is not the request's own. Called once; the request follows nothing any more. */
+  /** Takes the answer, under an id that is not the request's own. Called once; the request follows nothing anymore. */
   settle(outcome: Frame): void;
 }
 
@@ -40,9 +40,9 @@ export interface ParkedCallHost {
   followed(follower: Follower): void;
   /** Every question was answered, and somebody waits for the outcome again. */
   proceed(): void;
-  /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
+  /** The outcome came, or nobody wants it anymore: let go of the server. Called once. */
   over(): void;
-  /** Called when no request can come back to the call any more. May be called twice. */
+  /** Called when no request can come back to the call anymore. May be called twice. */
   forgotten(): void;
   /** Returns what another bridge needs to go on with the call at the server; undefined: none could. */
   continuation(): Continuation | undefined;
@@ -260,7 +260,7 @@ export class ParkedCall implements ClientAsker {
     return this.#questions;
   }
 
-  /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
+  /** The server does not want to know it anymore. A client that was told cannot be told otherwise. */
   questionWithdrawn(question: InputQuestion): void {
     this.#questions?.remove(question);
     if (this.#state.kind !== 'collecting' || (this.#questions?.size ?? 0) > 0) return;

@@ -140,7 +140,7 @@ export class KeptOutcomes {
     this.#count(outcome.principal, outcome.bytes);
   }
 
-  /** Removes an outcome whose time is over. One that is not in the table, or not any more, may be released, too. */
+  /** Removes an outcome whose time is over. One that is not in the table, or not anymore, may be released, too. */
   release(outcome: KeptOutcome): void {
     const own = this.#ofCaller.get(outcome.principal);
     if (own === undefined || !own.delete(outcome)) return;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../deps.ts';
-import { findCancelledId, findProgressToken, rewriteProgress } from '../../../mcp/classify/correlators.ts';
+import { findCanceledId, findProgressToken, rewriteProgress } from '../../../mcp/classify/correlators.ts';
 import { readInputResponses } from '../../../mcp/classify/input-responses.ts';
 import { inputKey, toInputRequest } from '../../../mcp/translate/input-requests.ts';
 import { LIST_ROOTS, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
@@ -98,7 +98,7 @@ export class OpenQuestions {
     return [...this.#byKey].map(([key, { question }]) => ({ key, question }));
   }
 
-  /** The server does not want to know it any more. */
+  /** The server does not want to know it anymore. */
   remove(question: InputQuestion): void {
     for (const [key, open] of this.#byKey) if (open.question === question) this.#drop(key, question);
     this.#keepAlive();
@@ -172,7 +172,7 @@ function bytesOf({ askedBytes, request }: InputQuestion): number {
 /** Asks the client what the server wants to know, and takes questions back. */
 export interface ClientAsker {
   askClient(question: InputQuestion): void;
-  /** The server does not want to know it any more. */
+  /** The server does not want to know it anymore. */
   questionWithdrawn(question: InputQuestion): void;
 }
 
@@ -206,8 +206,8 @@ export class CallQuestions {
     return question;
   }
 
-  withdrawn(cancelled: Frame): void {
-    const id = findCancelledId(cancelled)?.value;
+  withdrawn(canceled: Frame): void {
+    const id = findCanceledId(canceled)?.value;
     const question = id === undefined ? undefined : this.#byId.get(id);
     if (id === undefined || question === undefined) return;
     this.#byId.delete(id);

@@ -19,7 +19,7 @@ export interface RootsQuestion {
   /** `roots` is the JSON text of the result. Only the first of the two counts, and none once the server is gone. */
   answer(result: Buffer): void;
   refuse(error: RpcError): void;
-  /** Set by who asks the client: the server does not want to know it any more. */
+  /** Set by who asks the client: the server does not want to know it anymore. */
   onWithdrawn: () => void;
 }
 

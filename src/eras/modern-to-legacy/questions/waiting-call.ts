@@ -14,7 +14,7 @@ export interface Continuation {
   readonly resumable: ResumableCall;
   /** The server's answer to `initialize`. */
   readonly server: InitializeResult;
-  /** The id under which the server has asked this; undefined: it does not want to know it any more. */
+  /** The id under which the server has asked this; undefined: it does not want to know it anymore. */
   serverIdOf(question: Frame): JsonRpcId | undefined;
 }
 

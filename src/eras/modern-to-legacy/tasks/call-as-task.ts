@@ -24,7 +24,7 @@ export interface CallAsTaskOptions {
  * - `over`: nothing runs.
  * - `creating`: sent as a task, which the server has not accepted yet.
  * - `running`: the server is asked for the result of its task.
- * - `withdrawing`: nobody wants it any more; the server is told to end the task.
+ * - `withdrawing`: nobody wants it anymore; the server is told to end the task.
  */
 type TaskState =
   | { readonly kind: 'over' | 'creating' }
@@ -75,7 +75,7 @@ export class CallAsTask {
   }
 
   /**
-   * Called when no client waits for the outcome any more, or the outcome has come. Leaves the session as soon as
+   * Called when no client waits for the outcome anymore, or the outcome has come. Leaves the session as soon as
    * the server can spare it.
    */
   end(): void {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../deps.ts';
 import type { BridgeError } from '../../../errors.ts';
-import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../../mcp/vocabulary/methods.ts';
+import { CANCELED, isListChanged, RESOURCE_UPDATED } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
@@ -58,7 +58,7 @@ export interface HostedTaskOptions {
  * - `working`: the server is being asked for the outcome, which it gives when there is one. What it wants to know
  *   meanwhile, it asks within that request.
  * - `ended`: with these members, as JSON texts; the session is left.
- * - `gone`: nobody knows of it any more.
+ * - `gone`: nobody knows of it anymore.
  */
 type HostedState =
   | { readonly kind: 'created' | 'working' | 'gone' }
@@ -81,7 +81,7 @@ export class HostedTask implements ClientAsker {
   #task: Fields;
   #state: HostedState = { kind: 'created' };
   /** The server was told to end it, and has not refused. */
-  #isCancelling = false;
+  #isCanceling = false;
 
   constructor(options: HostedTaskOptions) {
     const { clock, user, task, ttlMs, held, answered } = options;
@@ -134,14 +134,14 @@ export class HostedTask implements ClientAsker {
   }
 
   /**
-   * Withdraws a question to the server when its client does not wait any more: a server that never answers would be
+   * Withdraws a question to the server when its client does not wait anymore: a server that never answers would be
    * asked more and more.
    */
   #lookAway(look: SessionRequest): void {
     if (this.#looks.delete(look)) this.#options.user.withdraw(look);
   }
 
-  /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
+  /** [SEP-2663] answers to what is not asked, or not anymore, are ignored. */
   update(request: Frame): Frame {
     if (this.#state.kind === 'gone') return errorFrame(0, UNKNOWN_TASK);
     this.#questions.answer(request);
@@ -152,15 +152,15 @@ export class HostedTask implements ClientAsker {
   /** [SEP-2663] acknowledged in any case; whether the server ends it shows in the status. */
   cancel(): Frame {
     if (this.#state.kind === 'gone') return errorFrame(0, UNKNOWN_TASK);
-    if (this.#state.kind === 'working' && !this.#isCancelling) this.#sendCancel();
+    if (this.#state.kind === 'working' && !this.#isCanceling) this.#sendCancel();
     return this.#result('complete', new Map());
   }
 
   #sendCancel(): void {
-    this.#isCancelling = true;
+    this.#isCanceling = true;
     this.#options.user.ask(CANCEL_TASK, { taskId: this.#task.taskId }, (answer) => {
       // After an error, the task has ended by itself or goes on.
-      if (answer.kind === 'error') this.#isCancelling = false;
+      if (answer.kind === 'error') this.#isCanceling = false;
       this.#said(answer);
     });
   }
@@ -220,7 +220,7 @@ export class HostedTask implements ClientAsker {
   /** [SEP-2663] of a task nothing is told but its state, not even progress and logs. */
   #notified(frame: Frame): void {
     const { method } = frame;
-    if (method === CANCELLED) return this.#asked.withdrawn(frame);
+    if (method === CANCELED) return this.#asked.withdrawn(frame);
     // Changes are for those who listen to them.
     if (isListChanged(method) || method === RESOURCE_UPDATED) return;
     this.#options.log.debug({ method }, 'notification dropped: of a task only its state is told');
@@ -236,7 +236,7 @@ export class HostedTask implements ClientAsker {
   }
 
   #answered(frame: Frame): void {
-    if (frame.kind === 'error' && this.#isCancelling) return this.#end('cancelled');
+    if (frame.kind === 'error' && this.#isCanceling) return this.#end('cancelled');
     const { status, members } = taskEnd(frame, this.#options.answered);
     this.#end(status, members);
   }
@@ -295,7 +295,7 @@ export class HostedTask implements ClientAsker {
   /** A server that keeps its tasks for longer has one less. */
   #expire(): void {
     if (this.#state.kind !== 'working') return this.close();
-    if (!this.#isCancelling) this.#sendCancel();
+    if (!this.#isCanceling) this.#sendCancel();
     this.#stopTimer = this.#options.clock.after(CANCEL_TASK_MS, () => this.close());
   }
 

@@ -147,7 +147,7 @@ interface StoredTaskQuestion extends Pick<TaskQuestion, 'request' | 'client' | '
   readonly taskId: string;
 }
 
-/** A task that is over cannot be changed any more, so that all but its state is acknowledged without effect. */
+/** A task that is over cannot be changed anymore, so that all but its state is acknowledged without effect. */
 function askOfStored(
   { request, client: { principal }, tasks, outcomes, taskId }: StoredTaskQuestion,
   tell: (answer: Frame) => void,

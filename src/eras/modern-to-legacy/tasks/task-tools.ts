@@ -3,7 +3,7 @@
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
 import { asFields, type Fields, readField, readFields } from '../../../mcp/vocabulary/payload.ts';
-import { type ToolCatalogue, ToolListing } from '../../../relay/tool-catalogue.ts';
+import { type ToolCatalog, ToolListing } from '../../../relay/tool-catalog.ts';
 import { editFrame, type Frame } from '../../../wire/frame.ts';
 import { ObjectEditor } from '../../../wire/json/object-editor.ts';
 import type { LegacySession } from '../pool/legacy-session.ts';
@@ -17,7 +17,7 @@ export function offersTasks(capabilities: Fields): boolean {
 
 interface KnownTools {
   readonly toolsVersion: number;
-  readonly tools: ToolCatalogue;
+  readonly tools: ToolCatalog;
 }
 
 /** Which tools of which session must be called as tasks. */
@@ -32,7 +32,7 @@ export class TaskTools {
   }
 
   /** @param toolsVersion as the session had it when the first page was asked for */
-  learn(session: LegacySession, toolsVersion: number, tools: ToolCatalogue): void {
+  learn(session: LegacySession, toolsVersion: number, tools: ToolCatalog): void {
     this.#known.set(session, { toolsVersion, tools });
   }
 }

@@ -580,7 +580,7 @@ const OUTCOMES = new Map([
   ['answered', { text: '● answered', look: 'quiet' }],
   ['tool-error', { text: '▲ tool failed', look: 'warn' }],
   ['error', { text: '▲ error', look: 'warn' }],
-  ['cancelled', { text: '○ cancelled', look: 'quiet' }],
+  ['cancelled', { text: '○ canceled', look: 'quiet' }],
   ['failed', { text: '✕ failed', look: 'bad' }],
 ]);
 

@@ -48,7 +48,7 @@ const NONE = { kind: 'none' } as const;
  * Invariants:
  * 1. A client is asked only if every candidate is its own, or there is only one.
  * 2. The only open call is asked if all abandoned candidates are of its client, or there are none. A client that is alone
- *    at the server is therefore always asked, whatever it has cancelled.
+ *    at the server is therefore always asked, whatever it has canceled.
  * 3. With `askedIn: 'call'`, nobody is asked while several calls are open.
  * 4. Neither order nor likelihood decides: the same candidates give the same result.
  */
@@ -68,12 +68,12 @@ export function attributeQuestion<Candidate>(causes: PossibleCauses<Candidate>):
 
 /**
  * The time that an abandoned call counts where one process serves several clients, and an open one of a client that has no
- * connection any more. Without a limit, one client that leaves would keep all others from being asked. A server that still
+ * connection anymore. Without a limit, one client that leaves would keep all others from being asked. A server that still
  * asks in it later is not told from one that asks in the only open call.
  */
 export const ABANDONED_MS = 10_000;
 
-/** Abandoned calls that are remembered by id. Of earlier ones it is not noted any more when the server answers them. */
+/** Abandoned calls that are remembered by id. Of earlier ones it is not noted anymore when the server answers them. */
 export const MAX_ABANDONED = 1000;
 
 export interface AbandonedCall {

@@ -1,9 +1,9 @@
 import { BridgeError, UNCLEAR } from '../../../errors.ts';
 import { isAmbiguous } from '../../../mcp/classify/ambiguity.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
+import { rewriteClientCanceled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
-  CANCELLED,
+  CANCELED,
   INITIALIZE,
   INITIALIZED,
   PING,
@@ -172,7 +172,7 @@ export class FromClients {
         // The server got its own after the one real handshake.
         client.finishHandshake();
         return true;
-      case CANCELLED:
+      case CANCELED:
         return call === undefined || this.#cancel(link, frame, call);
       // Each client has roots of its own; the server asks for them within a call.
       case ROOTS_CHANGED:
@@ -188,9 +188,9 @@ export class FromClients {
     const { upstreamId } = call;
     const pending = this.#state.pendingCalls.take(upstreamId);
     if (pending === undefined) return true;
-    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCanceled(frame, upstreamId);
     // If servers could read the notification in several ways, the bridge writes one of its own.
-    const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
+    const notification = rewritten ?? notificationFrame(CANCELED, { requestId: upstreamId });
     pending.upstream?.cancel('client');
     this.#state.withdrawn.add(pending.bytes);
     const hasCapacity = link.send(notification, pending.upstream);
@@ -211,7 +211,7 @@ export class FromClients {
     return link.send(withId(frame, serverId));
   }
 
-  /** The child is gone: nothing is answered any more, neither by it nor to it. */
+  /** The child is gone: nothing is answered anymore, neither by it nor to it. */
   lost(reason: BridgeError): void {
     const { own, pendingCalls, questions } = this.#state;
     own.clear();
@@ -222,7 +222,7 @@ export class FromClients {
     }
     for (const { client, id } of questions.takeAll()) {
       const params = { requestId: id, reason: 'the server ended' };
-      client.listener.fromServer(notificationFrame(CANCELLED, params));
+      client.listener.fromServer(notificationFrame(CANCELED, params));
     }
   }
 
@@ -250,7 +250,7 @@ export class FromClients {
       withdrawn.add(bytes);
       const params = { requestId: call.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
-      link.send(notificationFrame(CANCELLED, params), upstream);
+      link.send(notificationFrame(CANCELED, params), upstream);
       this.#abandon(pending);
     }
   }

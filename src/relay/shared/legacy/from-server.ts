@@ -2,14 +2,14 @@
 import type { Logger } from 'pino';
 import { assertNever, type BridgeError } from '../../../errors.ts';
 import {
-  findCancelledId,
+  findCanceledId,
   findProgressOf,
   rewriteProgress,
-  rewriteServerCancelled,
+  rewriteServerCanceled,
 } from '../../../mcp/classify/correlators.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
-  CANCELLED,
+  CANCELED,
   ELICITATION_COMPLETE,
   isListChanged,
   LOG_MESSAGE,
@@ -121,7 +121,7 @@ export class FromServer {
         return this.#logMessage(frame, known);
       case RESOURCE_UPDATED:
         return this.#resourceUpdated(frame);
-      case CANCELLED:
+      case CANCELED:
         return this.#questionWithdrawn(frame);
       case ELICITATION_COMPLETE:
         return this.#elicitationComplete(frame);
@@ -170,12 +170,12 @@ export class FromServer {
   }
 
   #questionWithdrawn(frame: Frame): void {
-    const withdrawn = findCancelledId(frame);
+    const withdrawn = findCanceledId(frame);
     if (withdrawn === undefined) return;
     const question = this.#state.questions.takeWithdrawn(withdrawn.value);
     if (question === undefined) return this.#policy.questionWithdrawn(withdrawn.value);
     const { id, client } = question;
-    client.listener.fromServer(rewriteServerCancelled(frame, id) ?? notificationFrame(CANCELLED, { requestId: id }));
+    client.listener.fromServer(rewriteServerCanceled(frame, id) ?? notificationFrame(CANCELED, { requestId: id }));
   }
 
   #elicitationComplete(frame: Frame): void {

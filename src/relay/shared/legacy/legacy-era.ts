@@ -205,7 +205,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     }
   }
 
-  /** No server serves any more. */
+  /** No server serves anymore. */
   #forgetServer(): void {
     this.#restoration?.cancel();
     this.#state.offer = undefined;

@@ -32,7 +32,7 @@ export class SeveralClients implements SharingPolicy {
       const why =
         owner.kind === 'nobody'
           ? 'no client has an open call'
-          : `calls of several clients are open, or were cancelled less than ${ABANDONED_MS / 1000} s ago`;
+          : `calls of several clients are open, or were canceled less than ${ABANDONED_MS / 1000} s ago`;
       return new BridgeError(
         'ERR_SHARED_AMBIGUOUS',
         `${question.method} does not say which call it belongs to, and ${why}, so it is unclear which client to ask. Run servers that ask their clients with --isolation session.`,
@@ -134,7 +134,7 @@ export class SeveralClients implements SharingPolicy {
   close(): void {}
 }
 
-/** True for a call whose client has had no connection for so long that an abandoned call would not count any more. */
+/** True for a call whose client has had no connection for so long that an abandoned call would not count anymore. */
 function isLost({ call }: PendingCall, nowMs: number): boolean {
   const { lostAtMs } = call.lane;
   return lostAtMs !== undefined && nowMs - lostAtMs >= ABANDONED_MS;

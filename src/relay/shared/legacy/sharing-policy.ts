@@ -48,7 +48,7 @@ export interface SharingPolicy {
   callAnswered(): void;
   /** A call was added to the abandoned ones. */
   callAbandoned(): void;
-  /** The server has answered an abandoned call, which is none any more. */
+  /** The server has answered an abandoned call, which is none anymore. */
   abandonedAnswered(abandoned: AbandonedCall): void;
   /** Tells the client that its call ended with the child. */
   callLost(pending: PendingCall, reason: BridgeError): void;

@@ -3,9 +3,9 @@ import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, UNCLEAR } from '../../../errors.ts';
 import { isAmbiguous } from '../../../mcp/classify/ambiguity.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
+import { rewriteClientCanceled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { META_LOG_LEVEL } from '../../../mcp/vocabulary/meta.ts';
-import { CANCELLED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
+import { CANCELED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
@@ -92,7 +92,7 @@ export class ModernEra implements SharedEra<ModernClient, ModernCall> {
 
   /** A subscription that waits for the next process is over at once. */
   takeUnsent(sender: ModernSender, { method }: Frame, call: Call | undefined): boolean {
-    return method === CANCELLED && this.fromClients.cancel(sender, call) !== undefined;
+    return method === CANCELED && this.fromClients.cancel(sender, call) !== undefined;
   }
 
   started({ link }: ServerLifecycle): void {
@@ -185,9 +185,9 @@ class FromModernClients {
 
   #notification(link: UpstreamLink, sender: ModernSender, frame: Frame, call: Call | undefined): boolean {
     switch (frame.method) {
-      case CANCELLED: {
+      case CANCELED: {
         const request = this.cancel(sender, call);
-        return request === undefined || this.#tellCancelled(link, request, frame);
+        return request === undefined || this.#tellCanceled(link, request, frame);
       }
       // About a request of the server, of which there are none.
       case PROGRESS:
@@ -211,10 +211,10 @@ class FromModernClients {
   }
 
   /** If servers could read the notification in several ways, the bridge writes one of its own. */
-  #tellCancelled(link: UpstreamLink, { call }: OpenRequest, frame: Frame): boolean {
+  #tellCanceled(link: UpstreamLink, { call }: OpenRequest, frame: Frame): boolean {
     const { upstreamId } = call;
-    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
-    return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
+    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCanceled(frame, upstreamId);
+    return link.send(rewritten ?? notificationFrame(CANCELED, { requestId: upstreamId }));
   }
 
   /** Asks a new process for what an earlier one was asked to report. */
@@ -232,7 +232,7 @@ class FromModernClients {
     const reason = sender instanceof ModernCall ? wordsOf(sender) : 'the client left';
     for (const request of this.#requests.of(sender)) {
       this.#withdraw(request);
-      link?.send(notificationFrame(CANCELLED, { requestId: request.call.upstreamId, reason }));
+      link?.send(notificationFrame(CANCELED, { requestId: request.call.upstreamId, reason }));
     }
   }
 }

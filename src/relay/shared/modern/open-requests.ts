@@ -4,7 +4,7 @@ import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { assertNever } from '../../../errors.ts';
 import {
-  findCancelledId,
+  findCanceledId,
   findProgressOf,
   findSubscriptionId,
   rewriteProgress,
@@ -13,7 +13,7 @@ import {
 import { ModernQuestions } from '../../../mcp/classify/modern-questions.ts';
 import { missedChanges } from '../../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../../mcp/vocabulary/meta.ts';
-import { CANCELLED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
+import { CANCELED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
@@ -153,7 +153,7 @@ export class OpenRequests {
     return [...this.#requests.values()];
   }
 
-  /** The server is gone, and nothing it was at work on can be heard of any more. */
+  /** The server is gone, and nothing it was at work on can be heard of anymore. */
   forgetWithdrawn(): void {
     this.#withdrawn = [];
   }
@@ -234,7 +234,7 @@ export class FromModernServer {
     switch (frame.method) {
       case PROGRESS:
         return this.#progress(frame);
-      case CANCELLED:
+      case CANCELED:
         return this.#listenEnded(frame);
       case LOG_MESSAGE:
         return this.#toSole(frame, ({ wantsLogs }) => wantsLogs);
@@ -264,8 +264,8 @@ export class FromModernServer {
    * [spec 2026-07-28 basic/patterns/cancellation] must name a `subscriptions/listen`
    */
   #listenEnded(frame: Frame): void {
-    const request = this.#requests.get(findCancelledId(frame)?.value);
-    if (request?.subscription === undefined) return this.#log.debug('server cancelled what is no subscription');
+    const request = this.#requests.get(findCanceledId(frame)?.value);
+    if (request?.subscription === undefined) return this.#log.debug('server canceled what is no subscription');
     const { call, idToken } = request;
     this.#requests.take(call.upstreamId);
     const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: call.id } });

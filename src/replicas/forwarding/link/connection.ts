@@ -53,7 +53,7 @@ export class LinkConnection {
   /** Bodies that wait for capacity, served in turn in this order. */
   readonly #waiting = new Set<WaitingBody>();
   #isOver = false;
-  /** Increases whenever queued frames are written. Frames sent in an earlier turn cannot be changed any more. */
+  /** Increases whenever queued frames are written. Frames sent in an earlier turn cannot be changed anymore. */
   turn = 0;
   /** Count of received chunks, which serves as a sign of life. */
   piecesTaken = 0;

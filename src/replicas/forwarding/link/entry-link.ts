@@ -59,7 +59,7 @@ export class EntryLink implements LinkEnd {
 
   #forget(stream: EntryStream): void {
     this.#streams.delete(stream.id);
-    if (this.#state === 'retired' && this.#streams.size === 0) this.#connection.close('it is not needed any more');
+    if (this.#state === 'retired' && this.#streams.size === 0) this.#connection.close('it is not needed anymore');
   }
 
   // ---- from the owner
@@ -89,7 +89,7 @@ export class EntryLink implements LinkEnd {
     if (this.#state !== 'open') return;
     this.#state = 'retired';
     this.#options.onRetired();
-    if (this.#streams.size === 0) this.#connection.close('it is not needed any more');
+    if (this.#streams.size === 0) this.#connection.close('it is not needed anymore');
   }
 
   /**

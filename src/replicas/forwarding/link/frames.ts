@@ -8,7 +8,7 @@
  * - `head`: begins a response; the payload is its head.
  * - `data`: a part of a body.
  * - `window`: the number of further body bytes that the receiver accepts, as an unsigned 32-bit integer.
- * - `reset`: the sender does not need the stream any more, or cannot continue it.
+ * - `reset`: the sender does not need the stream anymore, or cannot continue it.
  * - `ping`, `pong`: a check whether the other end responds, and the reply. Neither belongs to a stream.
  * - `leave`: the owner serves no stream with a higher number than this one, and has done nothing for such streams.
  */

@@ -78,7 +78,7 @@ export abstract class StreamEnd {
   protected abstract headTooLarge(): Fault;
   /** Called with a part of the body. Whatever keeps it detaches it from the received chunk. */
   protected abstract dataCame(payload: Buffer, isLast: boolean): void;
-  /** Called when the other end does not need the stream any more, or cannot continue it. */
+  /** Called when the other end does not need the stream anymore, or cannot continue it. */
   protected abstract wasReset(): void;
   /** Called when more can be sent, after the output has been full. */
   protected abstract drained(): void;

@@ -126,7 +126,7 @@ class World {
 
   /** The server reads. */
   arrive(): void {
-    for (const session of this.bridge.dialer.dialled.keys()) {
+    for (const session of this.bridge.dialer.dialed.keys()) {
       for (const { id, method, params } of this.bridge.heard(session)) {
         if (id === undefined) continue;
         const call = method === 'tools/call' ? this.calls.get(params.name) : undefined;
@@ -141,7 +141,7 @@ class World {
     for (const [name, call] of this.calls) {
       const { request } = call;
       for (const { result, error } of request.told()) {
-        if (call.state === 'abandoned') throw new Error('a call that was cancelled was answered');
+        if (call.state === 'abandoned') throw new Error('a call that was canceled was answered');
         if (error !== undefined || result?.resultType === 'complete') call.state = 'over';
         else this.#answerQuestions(name, call, result);
       }
@@ -197,7 +197,7 @@ function take(world: World, { kind, pick: n }: Step): void {
     case 'pass time':
       return void world.bridge.clock.advance(n * 200);
     case 'exit':
-      return world.bridge.dialer.dialled.length > 0 ? world.exit(n % world.bridge.dialer.dialled.length) : undefined;
+      return world.bridge.dialer.dialed.length > 0 ? world.exit(n % world.bridge.dialer.dialed.length) : undefined;
   }
 }
 

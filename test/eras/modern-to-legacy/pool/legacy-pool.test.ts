@@ -26,7 +26,7 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
     user.leaseSession();
     return user;
   };
-  const isClosed = (index: number) => (dialer.dialled[index]?.link.closedWith.length ?? 0) > 0;
+  const isClosed = (index: number) => (dialer.dialed[index]?.link.closedWith.length ?? 0) > 0;
   return { dialer, deps, pool, take, lease, isClosed };
 }
 
@@ -34,7 +34,7 @@ test('one session is opened for all who want the same at once', (t) => {
   const { dialer, take } = createPool();
   const sessions = [1, 2, 3].map(() => take('ada', { roots: {} }).given);
   t.is(new Set(sessions).size, 1);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   t.not(take('ada', {}).given, sessions[0]);
   t.not(take('bob', { roots: {} }).given, sessions[0]);
   t.not(take('ada', { roots: {} }, 'b').given, sessions[0]);
@@ -70,7 +70,7 @@ test('no session is opened for capabilities that are too large to be kept with i
   const declared = (length: number): object => ({ experimental: { x: { text: 'x'.repeat(length) } } });
   take('ada', declared(MAX_CAPABILITIES_LENGTH - 100));
   t.throws(() => take('ada', declared(MAX_CAPABILITIES_LENGTH)), { code: 'ERR_WIRE_MESSAGE', message: / 16384\.$/ });
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
 });
 
 test('a server that cannot be started leaves nothing behind', (t) => {
@@ -136,7 +136,7 @@ test('a call waits for a session and gets it in its turn', (t) => {
   t.is(waiting[0]?.given, two.given);
   one.leaveSession();
   t.deepEqual(granted(), [true, true, false], 'the session of another client is closed for it');
-  t.is(dialer.dialled.length, 3);
+  t.is(dialer.dialed.length, 3);
   waiting[1]?.leaveSession();
   t.deepEqual(granted(), [true, true, true]);
 });
@@ -228,7 +228,7 @@ test('a call waits where no more processes may run, if one of its client’s run
 test('where the transport tells which call is asked, calls share', (t) => {
   const { lease, dialer } = createPool({}, 'stream');
   t.is(lease('ada').given, lease('ada').given);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
 });
 
 test('who waits when the pool ends is told so', async (t) => {

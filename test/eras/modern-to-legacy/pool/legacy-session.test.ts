@@ -27,7 +27,7 @@ test('a server that is to be told anew is not started before the one that was to
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
   t.is(link.closedWith.length, 1);
   deps.clock.advance(60_000);
-  t.is(dialer.dialled.length, 1);
+  t.is(dialer.dialed.length, 1);
   await end();
-  t.is(dialer.dialled.length, 2);
+  t.is(dialer.dialed.length, 2);
 });

@@ -122,7 +122,7 @@ test('to cancel a task is acknowledged at once, and shows when the server has do
   t.false('error' in result);
 });
 
-test('a task that had ended before it was cancelled has its result; a cancelled one without result has none', (t) => {
+test('a task that had ended before it was canceled has its result; a canceled one without result has none', (t) => {
   const late = new FollowedTask();
   late.ask('tasks/cancel');
   late.bridge.says({ id: late.bridge.heardOnly('tasks/cancel').id, error: { code: -32602, message: 'ended' } });
@@ -165,9 +165,9 @@ test('a task has its session to itself until it ends; a call meanwhile goes to a
   const task = new FollowedTask();
   const { bridge } = task;
   const sessionOf = () => {
-    const before = bridge.dialer.dialled.length;
+    const before = bridge.dialer.dialed.length;
     bridge.call({ name: 'y' }).leaves();
-    return bridge.dialer.dialled.length === before ? 'known' : 'new';
+    return bridge.dialer.dialed.length === before ? 'known' : 'new';
   };
   t.is(sessionOf(), 'new');
   t.is(sessionOf(), 'known');
@@ -212,7 +212,7 @@ test('who listens to a task hears of it at once and of every change', (t) => {
   t.deepEqual(Object.keys(stream.answer().params.inputRequests), ['elicitation-1']);
   task.ends({ result: { content: [] } });
   t.like(stream.answer().params, { status: 'completed', result: { content: [] } });
-  t.like(task.bridge.heard(), [{ id: 'q', result: { action: 'cancel' } }], 'nobody will answer that any more');
+  t.like(task.bridge.heard(), [{ id: 'q', result: { action: 'cancel' } }], 'nobody will answer that anymore');
   task.bridge.clock.advance(10_000);
   t.deepEqual(task.bridge.heard(), [], 'what has ended is not asked for');
 });

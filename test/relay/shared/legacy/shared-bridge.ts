@@ -116,9 +116,9 @@ export class SharedBridge {
 
   /** After the end of a child: lets the pause pass and the next one be initialized; returns what else it was told. */
   restart(result: unknown = SERVER_RESULT): readonly (readonly [method: string | undefined, params: unknown])[] {
-    const before = this.dialer.dialled.length;
+    const before = this.dialer.dialed.length;
     this.clock.advance(RESTART_MS);
-    if (this.dialer.dialled.length !== before + 1) throw new Error('no restart');
+    if (this.dialer.dialed.length !== before + 1) throw new Error('no restart');
     this.answerHandshake(result);
     return this.heard().map(({ method, params }) => [method, params]);
   }

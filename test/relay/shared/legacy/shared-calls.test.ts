@@ -250,7 +250,7 @@ for (const [title, blame] of [
   });
 }
 
-test('a client that leaves has its calls cancelled, and their late answers go to nobody', (t) => {
+test('a client that leaves has its calls canceled, and their late answers go to nobody', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1);
   a.call(2);
@@ -271,7 +271,7 @@ test('a client that leaves has its calls cancelled, and their late answers go to
   t.deepEqual(b.ends, []);
 });
 
-test('a client may leave twice, and what it says afterwards goes nowhere', (t) => {
+test('a client may leave twice, and what it says afterward goes nowhere', (t) => {
   const { bridge, a } = twoClients();
   a.leaves();
   a.leaves();

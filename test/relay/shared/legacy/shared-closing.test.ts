@@ -15,7 +15,7 @@ test('closing ends the server, its clients and the dialer, and starts nothing mo
   bridge.exits();
   bridge.says({ method: 'notifications/tools/list_changed' });
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.clock.pendingTimers, 0);
   t.is(bridge.server.readiness().state, 'stopped');
   t.throws(() => bridge.server.dial(new FakeServerListener()), { instanceOf: BridgeError });
@@ -38,7 +38,7 @@ test('closing during the pause starts nothing more', async (t) => {
   bridge.exits();
   await bridge.server.close();
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.clock.pendingTimers, 0);
 });
 

@@ -5,7 +5,7 @@ import { only, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts'
 
 test('the server sees one handshake, by the bridge, however many clients come', (t) => {
   const bridge = new SharedBridge();
-  t.is(bridge.dialer.dialled.length, 0, 'nobody is there yet');
+  t.is(bridge.dialer.dialed.length, 0, 'nobody is there yet');
   const clients = [bridge.connect(), bridge.connect()];
   for (const client of clients) client.initialize();
   const hello = only(bridge.heard());
@@ -21,7 +21,7 @@ test('the server sees one handshake, by the bridge, however many clients come', 
   for (const client of clients) client.says({ method: 'notifications/initialized' });
   bridge.connect().initialize();
   t.deepEqual(bridge.heard(), [{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('every client gets the result of the server under its own id, in the revision it asked for', (t) => {
@@ -80,7 +80,7 @@ for (const method of ['tasks/list', 'tasks/get', 'tasks/result', 'tasks/cancel',
 
 test('with prewarm the server is started before the first client', (t) => {
   const bridge = new SharedBridge({ prewarm: true });
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.server.readiness().state, 'starting');
   bridge.answerHandshake();
   t.is(bridge.server.readiness().state, 'ready');
@@ -115,7 +115,7 @@ test('calls that come during the handshake go out after it, in order', (t) => {
   );
 });
 
-test('a call that was cancelled while it waited never reaches the server', (t) => {
+test('a call that was canceled while it waited never reaches the server', (t) => {
   const bridge = new SharedBridge();
   const client = bridge.connect();
   client.initialize();
@@ -211,7 +211,7 @@ test('a server that answered in time is left alone', (t) => {
   bridge.join();
   bridge.clock.advance(100_000);
   t.deepEqual(bridge.link.closedWith, []);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 for (const capabilities of [undefined, null, 'x', []]) {

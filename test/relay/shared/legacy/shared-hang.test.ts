@@ -41,6 +41,6 @@ test('a shared server that answers the question stays, and nobody hears of it', 
   bridge.says({ id: question.id, result: {} });
   bridge.clock.advance(10 * hangTimeoutMs);
   t.deepEqual([a.heard(), b.heard(), bridge.link.closedWith], [[], [], []]);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.clock.pendingTimers, 0);
 });

@@ -132,7 +132,7 @@ class World {
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\\u0041","requestId":${id}}}`;
     this.client(call.client).says(text(call.id));
     const [sent, ...others] = this.bridge.link.take();
-    if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not cancelled');
+    if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not canceled');
     this.#abandon(call);
   }
 

@@ -80,7 +80,7 @@ test('during calls of several clients it goes to nobody: it may be about any of 
   for (const client of clients) t.deepEqual(heardLevels(client), []);
 });
 
-test('what is said of a call that was cancelled a moment ago goes to no other client', (t) => {
+test('what is said of a call that was canceled a moment ago goes to no other client', (t) => {
   const { bridge, clients } = withClients(2);
   const [a, b] = clients;
   for (const client of clients) setLevel(bridge, client, 'debug');

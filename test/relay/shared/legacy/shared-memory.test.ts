@@ -27,7 +27,7 @@ function callAndForget(bridge: SharedBridge, client: SharedClient, n: number): r
   return kept;
 }
 
-test('nothing of a call is kept once it was answered or cancelled', async (t) => {
+test('nothing of a call is kept once it was answered or canceled', async (t) => {
   const bridge = new SharedBridge();
   const client = bridge.join();
   const kept = Array.from({ length: 20 }, (_, n) => callAndForget(bridge, client, n)).flat();

@@ -56,7 +56,7 @@ test('a server that may not ask is told which clients stand in the way', (t) => 
   bridge.says(ASK);
   t.regex(
     only(bridge.heard()).error?.message ?? '',
-    /calls of several clients are open, or were cancelled less than 10 s ago/,
+    /calls of several clients are open, or were canceled less than 10 s ago/,
   );
 });
 
@@ -185,7 +185,7 @@ test('a server that was initialized in the name of the bridge serves the first c
   t.is(only(client.heard()).result?.instructions, 'be kind');
   bridge.exits();
   bridge.restart();
-  t.is(bridge.dialer.dialled.length, 2, 'the next one is asked');
+  t.is(bridge.dialer.dialed.length, 2, 'the next one is asked');
 });
 
 test('a request of the bridge itself whose answer cannot be taken has failed', (t) => {

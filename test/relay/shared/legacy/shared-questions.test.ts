@@ -111,7 +111,7 @@ test('so it is when one of the clients is being asked already: a call may ask tw
   t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
 });
 
-for (const how of ['cancelled its call', 'left'] as const) {
+for (const how of ['canceled its call', 'left'] as const) {
   test(`what a server asks in the call of a client that ${how} is asked of no other, until that call is answered`, (t) => {
     const { bridge, a, b } = twoClients();
     a.call(1);
@@ -158,7 +158,7 @@ test('an answer that is too large to be passed on is one, too', (t) => {
   t.is(only(b.heard()).method, ASK.method);
 });
 
-test('a client that has cancelled a call is asked in its next, or by itself where it has none', (t) => {
+test('a client that has canceled a call is asked in its next, or by itself where it has none', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1);
   a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
@@ -271,7 +271,7 @@ test('nobody can answer the question of another, nor one that was not asked, nor
   t.is(only(bridge.heard()).id, 'q2');
 });
 
-test('ids towards clients are never used twice, though the server may reuse its own', (t) => {
+test('ids toward clients are never used twice, though the server may reuse its own', (t) => {
   const { bridge, a } = twoClients();
   a.call(1);
   const ids = new Set<unknown>();
@@ -402,7 +402,7 @@ test('large questions do not wait for a client that has not finished its handsha
   client.says({ method: 'notifications/initialized' });
   t.is(client.heard().length, 2);
   bridge.says({ id: 3, ...ASK, params: { text: 'x'.repeat(MAX_WAITING_BYTES) } });
-  t.is(client.heard().length, 1, 'any size, when nothing waits any more');
+  t.is(client.heard().length, 1, 'any size, when nothing waits anymore');
 });
 
 test('so much and no more waits for a client that has not finished its handshake, and not for one that left', (t) => {

@@ -65,9 +65,9 @@ test('a new server is started after a pause and the clients do not notice but fo
   bridge.exits();
   t.is(bridge.server.readiness().state, 'failing');
   bridge.clock.advance(RESTART_MS - 1);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   bridge.clock.advance(1);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   bridge.answerHandshake();
   t.is(bridge.server.readiness().state, 'ready');
   for (const client of [a, b]) {
@@ -212,7 +212,7 @@ test('a client that asks again as soon as it hears of the end is served by the n
   t.is(a.heard().length, 1);
   bridge.restart();
   t.is(a.relay.openCalls, 1);
-  t.true(bridge.dialer.dialled.length === 2);
+  t.true(bridge.dialer.dialed.length === 2);
 });
 
 test('until the new server has granted a subscription again, other clients ask it for themselves', (t) => {
@@ -250,12 +250,12 @@ test('a new server is not started while anything is left of the old one; calls w
   client.call(1);
   bridge.clock.advance(5000);
   client.call(2);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.like(bridge.server.readiness(), { state: 'failing', error: { code: 'ERR_UPSTREAM_EXITED' } });
   client.relay.sweep(bridge.clock.now());
   t.is(reasonOf(only(client.heard())), 'ERR_UPSTREAM_TIMEOUT', 'who has waited too long is told so');
   await end();
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   bridge.answerHandshake();
   bridge.answerAll();
   t.deepEqual(
@@ -273,7 +273,7 @@ test('a client that comes after the old server, of which something is left, wait
   const client = bridge.connect();
   client.initialize();
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.like(bridge.server.readiness(), { state: 'starting', error: { code: 'ERR_UPSTREAM_STARTING' } });
   await end();
   bridge.answerHandshake();
@@ -288,7 +288,7 @@ test('nobody being left when the old server is gone, no new one is started', asy
   bridge.clock.advance(RESTART_MS);
   client.leaves();
   await end();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.deepEqual(bridge.server.readiness(), { state: 'ready' });
 });
 
@@ -300,5 +300,5 @@ test('a bridge that ends while the old server does starts no new one', async (t)
   bridge.clock.advance(RESTART_MS);
   await bridge.server.close();
   await end();
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });

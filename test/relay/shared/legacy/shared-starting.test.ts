@@ -29,7 +29,7 @@ test('so does one that ends before it served again; the sessions go on', (t) => 
   t.false(a.peer.isPaused);
   t.deepEqual(a.ends, []);
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 3);
+  t.is(bridge.dialer.dialed.length, 3);
 });
 
 test('the pause is what the dialer says, or the end itself', (t) => {
@@ -37,9 +37,9 @@ test('the pause is what the dialer says, or the end itself', (t) => {
   bridge.join();
   bridge.exits(new BridgeError('ERR_UPSTREAM_EXITED', 'm', { retryAfterMs: 700 }));
   bridge.clock.advance(699);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   bridge.clock.advance(1);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 test('a server that never gets through its handshake is started less and less often', (t) => {
@@ -50,8 +50,8 @@ test('a server that never gets through its handshake is started less and less of
     const hello = bridge.heard().find(({ method }) => method === 'initialize');
     bridge.says({ id: hello?.id, error: { code: 1, message: 'no' } });
   }
-  t.true(bridge.dialer.dialled.length > 5);
-  t.true(bridge.dialer.dialled.length < 25, `${bridge.dialer.dialled.length} starts`);
+  t.true(bridge.dialer.dialed.length > 5);
+  t.true(bridge.dialer.dialed.length < 25, `${bridge.dialer.dialed.length} starts`);
 });
 
 test('while the dialer lets nobody start the server, new clients are refused and calls fail at once', (t) => {
@@ -117,7 +117,7 @@ test('a prewarmed server that cannot be started is tried again', (t) => {
   t.is(bridge.server.readiness().state, 'failing');
   bridge.dialer.failure = undefined;
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('a server nobody uses is not restarted before somebody comes, unless it is kept warm', (t) => {
@@ -126,9 +126,9 @@ test('a server nobody uses is not restarted before somebody comes, unless it is 
     bridge.join().leaves();
     bridge.exits();
     bridge.clock.advance(60_000);
-    t.is(bridge.dialer.dialled.length, prewarm ? 2 : 1);
+    t.is(bridge.dialer.dialed.length, prewarm ? 2 : 1);
     bridge.join();
-    t.is(bridge.dialer.dialled.length, 2);
+    t.is(bridge.dialer.dialed.length, 2);
   }
 });
 
@@ -138,7 +138,7 @@ test('a restart is given up when the last client leaves during the pause', (t) =
   bridge.exits();
   a.leaves();
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.server.readiness(), bridge.dialer.readinessNow);
   t.notThrows(() => bridge.join());
 });
@@ -153,7 +153,7 @@ test('the time for a handshake ends with the server that was to make it', (t) =>
   bridge.clock.advance(2 * RESTART_MS);
   bridge.answerHandshake();
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 3);
+  t.is(bridge.dialer.dialed.length, 3);
   t.deepEqual(a.ends, []);
   t.is(bridge.server.readiness().state, 'ready');
   t.is(bridge.clock.pendingTimers, 0);

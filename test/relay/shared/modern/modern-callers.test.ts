@@ -24,10 +24,10 @@ function heard(caller: ModernCaller): readonly Message[] {
 
 test('the server is started with the first request, and one process serves all', (t) => {
   const { bridge, caller } = start();
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
   caller.says(call(1));
   bridge.connectAlone().says(call(1));
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.heard().length, 2);
 });
 
@@ -47,9 +47,9 @@ test('a process that ended with its last requests is not replaced before somebod
   bridge.exits();
   t.is(reasonOf(only(heard(caller))), 'ERR_UPSTREAM_EXITED');
   bridge.clock.advance(2 * RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   caller.says(call(2));
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 test('a subscription has its process replaced, and is asked for anew', (t) => {
@@ -58,7 +58,7 @@ test('a subscription has its process replaced, and is asked for anew', (t) => {
   bridge.says(acknowledgment(only(bridge.heard()).id));
   bridge.exits();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   t.is(only(bridge.heard()).method, 'subscriptions/listen');
 });
 
@@ -69,7 +69,7 @@ test('a subscription whose client leaves while no process runs is not asked for 
   bridge.exits();
   caller.leaves();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('a request waits for the next process, which is started for it alone', (t) => {
@@ -92,7 +92,7 @@ test('nobody is left that waits, so the next process is not started', (t) => {
   bridge.exits();
   caller.says(call(2)).listener.clientLeft();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('while the dialer gives up on the server, requests are refused before they are opened', (t) => {
@@ -133,7 +133,7 @@ test('a slow client does not stop the server', (t) => {
   t.false(bridge.link.isPaused);
 });
 
-test('when the server is closed, all requests end with the reason, and none is taken any more', async (t) => {
+test('when the server is closed, all requests end with the reason, and none is taken anymore', async (t) => {
   const { bridge, caller } = start();
   caller.says(call(1));
   await bridge.server.close();

@@ -21,17 +21,17 @@ const LOG_MESSAGE = { method: 'notifications/message', params: { level: 'info', 
 
 test('the child is started with the first request, and once', (t) => {
   const { bridge, a, b } = twoClients();
-  t.is(bridge.dialer.dialled.length, 0);
+  t.is(bridge.dialer.dialed.length, 0);
   a.says({ method: 'notifications/cancelled', params: { requestId: 9 } });
-  t.is(bridge.dialer.dialled.length, 0, 'there is nothing to withdraw');
+  t.is(bridge.dialer.dialed.length, 0, 'there is nothing to withdraw');
   a.call(1);
   b.call(1);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.is(bridge.heard().length, 2);
 });
 
 test('prewarmed it is started before anybody asks', (t) => {
-  t.is(new ModernBridge({ prewarm: true }).dialer.dialled.length, 1);
+  t.is(new ModernBridge({ prewarm: true }).dialer.dialed.length, 1);
 });
 
 test('equal ids of two clients are different numbers to the server, and each gets its own answer', (t) => {

@@ -50,7 +50,7 @@ class World {
   }
 
   get hasChild(): boolean {
-    return this.bridge.dialer.dialled.length > 0;
+    return this.bridge.dialer.dialed.length > 0;
   }
 
   next(): number {
@@ -226,7 +226,7 @@ class World {
     if (call.caller === undefined) this.client(call.client).says(text(call.id));
     else call.caller.listener.clientLeft();
     const [sent, ...others] = this.bridge.link.take();
-    if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not cancelled');
+    if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not canceled');
     this.#withdraw(call);
   }
 

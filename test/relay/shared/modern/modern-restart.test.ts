@@ -83,7 +83,7 @@ test('a child that ended is replaced, and what was said meanwhile is said to the
   t.true(client.peer.isPaused);
   t.like(bridge.server.readiness(), { state: 'failing' });
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   t.false(client.peer.isPaused);
   const call = only(bridge.heard());
   t.is(call.method, 'tools/call');
@@ -101,7 +101,7 @@ test('with nobody there a child that ended is not replaced before somebody asks'
   bridge.exits();
   t.is(bridge.clock.pendingTimers, 0);
   bridge.connect().call(1);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 test('nobody being left while it waits, the next child is not started', (t) => {
@@ -109,14 +109,14 @@ test('nobody being left while it waits, the next child is not started', (t) => {
   bridge.exits();
   client.leaves();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
 });
 
 test('prewarmed it is replaced whoever is there', (t) => {
   const bridge = new ModernBridge({ prewarm: true });
   bridge.exits();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
 });
 
 // ---- subscriptions
@@ -255,10 +255,10 @@ test('while the dialer gives up on the server, clients and calls are refused at 
   t.false(client.peer.isPaused);
   t.throws(() => bridge.connect(), { code: 'ERR_UPSTREAM_CRASH_LOOP' });
   bridge.clock.advance(4999);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   bridge.dialer.readinessNow = { state: 'ready' };
   bridge.clock.advance(1);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   t.is(only(bridge.heard()).method, 'subscriptions/listen');
 });
 
@@ -278,9 +278,9 @@ test('the pause grows while no child says a word', (t) => {
   bridge.clock.advance(RESTART_MS);
   bridge.exits();
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialed.length, 2);
   bridge.clock.advance(RESTART_MS);
-  t.is(bridge.dialer.dialled.length, 3);
+  t.is(bridge.dialer.dialed.length, 3);
 });
 
 test('messages that wait are bounded', (t) => {
@@ -309,7 +309,7 @@ test('the next child is not started while anything is left of the old one; calls
   bridge.exits();
   client.call(1);
   bridge.clock.advance(60_000);
-  t.is(bridge.dialer.dialled.length, 1);
+  t.is(bridge.dialer.dialed.length, 1);
   t.like(bridge.server.readiness(), { state: 'failing', error: { code: 'ERR_UPSTREAM_EXITED' } });
   await end();
   t.deepEqual(
@@ -330,10 +330,10 @@ for (const prewarm of [false, true]) {
     if (prewarm) bridge.server.keepWarm();
     else bridge.connect().call(2);
     bridge.clock.advance(60_000);
-    t.is(bridge.dialer.dialled.length, 1);
+    t.is(bridge.dialer.dialed.length, 1);
     t.like(bridge.server.readiness(), { state: 'starting', error: { code: 'ERR_UPSTREAM_STARTING' } });
     await end();
-    t.is(bridge.dialer.dialled.length, 2);
+    t.is(bridge.dialer.dialed.length, 2);
     t.is(bridge.heard().length, prewarm ? 0 : 1);
   });
 }

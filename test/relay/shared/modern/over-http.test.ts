@@ -12,7 +12,7 @@ async function startHarness(t: ExecutionContext) {
   const harness = await startHttpHarness(t, { modernDialer: bridge.server });
   /** The texts of what the process has been sent, once there are so many. */
   const heard = async (count: number): Promise<readonly string[]> => {
-    await waitFor(() => bridge.dialer.dialled.length > 0 && bridge.link.sent.length >= count);
+    await waitFor(() => bridge.dialer.dialed.length > 0 && bridge.link.sent.length >= count);
     return bridge.link.take().map(({ frame }) => frame.bytes.toString());
   };
   return { bridge, harness, heard };
@@ -42,16 +42,16 @@ test('what a server asks for and its state pass over HTTP byte for byte, both wa
   t.like(await (await again).json(), { id: 'mine', result: { resultType: 'complete' } });
 });
 
-test('a client that leaves its call has it cancelled under the id it has at the server', async (t) => {
+test('a client that leaves its call has it canceled under the id it has at the server', async (t) => {
   const { harness, heard } = await startHarness(t);
   const abort = new AbortController();
   const left = t.throwsAsync(postModern(harness, modern('mine', 'tools/call', { name: 'x' }), {}, abort.signal));
   const { id } = parse((await heard(1))[0]);
   abort.abort();
   await left;
-  const cancelled = parse((await heard(1))[0]);
-  t.is(cancelled.method, 'notifications/cancelled');
-  t.is(cancelled.params?.requestId, id);
+  const canceled = parse((await heard(1))[0]);
+  t.is(canceled.method, 'notifications/cancelled');
+  t.is(canceled.params?.requestId, id);
 });
 
 test('two clients that listen under one id are two subscriptions at the server, each told of under its own', async (t) => {

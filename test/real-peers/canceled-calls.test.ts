@@ -1,4 +1,4 @@
-/** A call that its client has cancelled, and what tools ask after it. */
+/** A call that its client has canceled, and what tools ask after it. */
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import test, { type ExecutionContext } from 'ava';
@@ -7,7 +7,7 @@ import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { textOf } from './text-of.ts';
 
-/** A server made with the SDK v1. It does not answer what is cancelled. */
+/** A server made with the SDK v1. It does not answer what is canceled. */
 const CONTRACT_SERVER = serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url));
 
 const SERVERS: Readonly<Record<string, (t: ExecutionContext) => Promise<readonly string[]>>> = {
@@ -49,16 +49,16 @@ async function connect(t: ExecutionContext, transport: Transport): Promise<Clien
 
 /** Has the server begun with a call that it never answers, and cancels it. */
 async function cancelCall(t: ExecutionContext, client: Client): Promise<void> {
-  const cancelling = new AbortController();
-  const { signal } = cancelling;
-  const cancelled = client.callTool({ name: 'wait', arguments: {} }, { signal, onprogress: () => cancelling.abort() });
-  await t.throwsAsync(cancelled);
+  const canceling = new AbortController();
+  const { signal } = canceling;
+  const canceled = client.callTool({ name: 'wait', arguments: {} }, { signal, onprogress: () => canceling.abort() });
+  await t.throwsAsync(canceled);
   t.true(signal.aborted);
 }
 
 for (const [front, open] of Object.entries(CLIENTS)) {
   for (const [back, serve] of Object.entries(SERVERS)) {
-    test(`a client on ${front} is asked by a server on ${back} after it has cancelled a call, however often`, async (t) => {
+    test(`a client on ${front} is asked by a server on ${back} after it has canceled a call, however often`, async (t) => {
       const client = await connect(t, await open(t, await serve(t)));
       for (let times = 0; times < 3; times += 1) {
         await cancelCall(t, client);
@@ -69,7 +69,7 @@ for (const [front, open] of Object.entries(CLIENTS)) {
   }
 }
 
-test('a server over Streamable HTTP, which names the call that it asks in, keeps its session after a cancelled call', async (t) => {
+test('a server over Streamable HTTP, which names the call that it asks in, keeps its session after a canceled call', async (t) => {
   const server = await startStreamable();
   t.teardown(() => server.close());
   const client = await connect(t, await CLIENTS.HTTP(t, [server.url.href]));

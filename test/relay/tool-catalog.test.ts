@@ -1,26 +1,26 @@
 import test from 'ava';
-import { MAX_PAGES, TOOL_LIMITS, ToolCatalogue, ToolListing } from '../../src/relay/tool-catalogue.ts';
+import { MAX_PAGES, TOOL_LIMITS, ToolCatalog, ToolListing } from '../../src/relay/tool-catalog.ts';
 import { serverFrame } from '../support/frames.ts';
 
 const all = (): boolean => true;
 const tool = (name: string, isTask = false) => ({ name, annotations: { headers: [] }, isTask });
-const namesIn = (tools: ToolCatalogue) => [...tools].map(({ name }) => name);
+const namesIn = (tools: ToolCatalog) => [...tools].map(({ name }) => name);
 const pageOf = (name: string, more: object = {}) => serverFrame({ id: 1, result: { tools: [{ name }], ...more } });
 
 test('so many tools are remembered, and of long names, which a server chooses, fewer', (t) => {
-  const many = new ToolCatalogue(all);
+  const many = new ToolCatalog(all);
   many.add(Array.from({ length: TOOL_LIMITS.count + 1 }, (_, n) => tool(`t${n}`)));
   t.is(many.size, TOOL_LIMITS.count);
   t.is(many.find('t0'), undefined);
   t.is(many.find('t1')?.name, 't1');
-  const long = new ToolCatalogue(all);
+  const long = new ToolCatalog(all);
   const names = Array.from({ length: TOOL_LIMITS.length / 1024 + 1 }, (_, n) => `${n}`.padEnd(1024, 'x'));
   long.add(names.map((name) => tool(name)));
   t.deepEqual(namesIn(long), names.slice(1));
 });
 
-test('a tool that is not worth remembering any more is forgotten', (t) => {
-  const tools = new ToolCatalogue(({ isTask }) => isTask);
+test('a tool that is not worth remembering anymore is forgotten', (t) => {
+  const tools = new ToolCatalog(({ isTask }) => isTask);
   tools.add([tool('a', true), tool('b', true)]);
   tools.add([tool('a')]);
   t.deepEqual(namesIn(tools), ['b']);

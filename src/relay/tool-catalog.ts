@@ -9,10 +9,10 @@ export const TOOL_LIMITS = { count: 4096, length: 256 * 1024 };
 export const MAX_PAGES = 50;
 
 /**
- * A server's descriptions of its tools, as far as the bridge uses them. The owner of a catalogue decides which clients
+ * A server's descriptions of its tools, as far as the bridge uses them. The owner of a catalog decides which clients
  * it is for, which tools are remembered, and how long it is trusted.
  */
-export class ToolCatalogue {
+export class ToolCatalog {
   readonly #isKept: (tool: ListedTool) => boolean;
   readonly #tools = new RecentNames<ListedTool>(TOOL_LIMITS);
 
@@ -44,7 +44,7 @@ export class ToolCatalogue {
 
 /** A list of tools that is read page by page. The pages are not kept, since each may be large. */
 export class ToolListing {
-  readonly tools: ToolCatalogue;
+  readonly tools: ToolCatalog;
   #pages = 0;
   #ttlMs = 0;
   #nextCursor: string | undefined;
@@ -52,7 +52,7 @@ export class ToolListing {
   #isBroken = false;
 
   constructor(isKept: (tool: ListedTool) => boolean) {
-    this.tools = new ToolCatalogue(isKept);
+    this.tools = new ToolCatalog(isKept);
   }
 
   /** Time for which all pages stay valid. */

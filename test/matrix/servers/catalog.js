@@ -26,7 +26,7 @@ const GROWN = {
 };
 
 /** What there is to list and to read, in either era; it may grow. */
-export class Catalogue {
+export class Catalog {
   /** @type {Record<string, readonly object[]>} */
   #items = { ...ITEMS };
 
