@@ -189,7 +189,7 @@ test('a change of what only the new subscription was asked for is told at once',
   t.is(changes(UPDATED), 0);
   unsubscribe(session, 'test://old');
   session.clock.advance(OVERLAP_MS);
-  t.is(changes(UPDATED), 0, 'the client does not want it any more');
+  t.is(changes(UPDATED), 0, 'the client no longer wants it');
 });
 
 test('a replaced subscription whose connection breaks may have had more to report', (t) => {
