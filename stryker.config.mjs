@@ -1,9 +1,11 @@
 /**
  * `npm run mutation` changes src/ in thousands of small ways, one at a time (each is a mutant), and runs the tests that
  * reach the changed place: a mutant that no test notices has survived, and shows what the tests do not look at.
- * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/internals/reliability.md says what has been found this way.
+ * `-- --mutate src/http/server/access-policy.ts` tries one part. The decision 0022 says
+ * what that is for.
  */
 
+import { existsSync } from 'node:fs';
 import { testFilesIn } from './scripts/bundle-tests.js';
 
 /** These take seconds, with sockets, the official SDK or much memory, and would be run for nearly every mutant that survives. */
@@ -37,7 +39,7 @@ const PARTS = [
   },
   { source: 'src/http/login', tests: ['test/http/login'] },
   // What a withdrawn request holds is measured with so many bytes that no other part waits for it.
-  { source: 'src/relay/shared/client-link.ts', tests: ['test/relay/shared'], except: SLOW_RELAY },
+  { source: 'src/relay/shared/shared-client.ts', tests: ['test/relay/shared'], except: SLOW_RELAY },
   // The pool of sessions for modern clients is on such a server, with a policy of its own.
   {
     source: 'src/relay/shared/legacy',
@@ -60,6 +62,11 @@ const PARTS = [
   { source: 'src/wire', tests: ['test/wire'] },
   { source: 'src/process', tests: ['test/process'] },
 ];
+
+for (const { source } of PARTS) {
+  if (!existsSync(source))
+    throw new Error(`${source} is a part of the program in stryker.config.mjs, and does not exist`);
+}
 
 /** What `--mutate` names, without line numbers; undefined when everything is to be tried. */
 const named = namedBy(process.argv);
