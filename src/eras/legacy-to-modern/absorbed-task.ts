@@ -1,5 +1,5 @@
 import { RecentNames } from '../../collections/bounded-collections.ts';
-import { assertNever, type BridgeError } from '../../errors.ts';
+import { assertNever, type BridgeError, type ErrorCode } from '../../errors.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/classify/input-required.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
@@ -22,6 +22,12 @@ const CANCEL = 'tasks/cancel';
 const DEFAULT_POLL_MS = 1_000;
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
+/**
+ * Attempts to reach a server whose connection has failed, and the longest pause between two of them. The limit exists for
+ * clients whose calls may be silent for any time; all attempts together take ten minutes.
+ */
+export const MAX_ATTEMPTS = 24;
+const MAX_RETRY_MS = 30_000;
 /** Characters of a task's id, which is kept as long as the call. */
 export const MAX_TASK_ID_LENGTH = 4096;
 /**
@@ -44,6 +50,24 @@ export function needsTasks(code: unknown, data: unknown): boolean {
 export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
   const extensions = { ...asFields(metadata.capabilities.extensions), [TASKS_EXTENSION]: {} };
   return { ...metadata, capabilities: { ...metadata.capabilities, extensions } };
+}
+
+/** Failures of the bridge after which the same request may succeed. */
+const PASSING: ReadonlySet<unknown> = new Set<ErrorCode>([
+  'ERR_SESSION_BUSY',
+  'ERR_UPSTREAM_CLOSED',
+  'ERR_UPSTREAM_CONNECT',
+  'ERR_UPSTREAM_DELIVERY',
+  'ERR_UPSTREAM_EXITED',
+  'ERR_UPSTREAM_STARTING',
+  'ERR_UPSTREAM_TIMEOUT',
+]);
+
+/** Returns true if the request may have failed on its way to the server, or in front of it. */
+function isPassing(error: Frame): boolean {
+  const { reason, status } = asFields(asFields(readFields(error, ['data']).data)?.bridge) ?? {};
+  if (reason === 'ERR_UPSTREAM_HTTP') return typeof status === 'number' && (status >= 500 || status === 429);
+  return PASSING.has(reason);
 }
 
 export interface AbsorbedTaskOptions {
@@ -69,8 +93,14 @@ export interface AbsorbedTaskOptions {
 type TaskState =
   | { readonly kind: 'idle' | 'over' }
   | { readonly kind: 'waiting'; readonly stopTimer: () => void }
-  | { readonly kind: 'asked'; readonly request: Call }
+  | { readonly kind: 'asked'; readonly request: Call; readonly question: TaskQuestion }
   | { readonly kind: 'collecting'; readonly round: InputRound };
+
+/** A request about the task, which can be repeated: a server ignores answers that it has already. [SEP-2663] */
+interface TaskQuestion {
+  readonly method: typeof GET | typeof UPDATE;
+  readonly responses?: ReadonlyMap<string, Buffer>;
+}
 
 /** Follows a task of a modern server to its end, for a client that waits for a plain result. [SEP-2663] */
 export class AbsorbedTask implements Asker {
@@ -79,6 +109,8 @@ export class AbsorbedTask implements Asker {
   /** Keys of the inputs that were answered. A server may go on listing them for a while. */
   readonly #given = new RecentNames<true>(GIVEN_LIMITS);
   #pollMs = DEFAULT_POLL_MS;
+  /** Consecutive requests about the task that have not reached the server. */
+  #failures = 0;
   #state: TaskState = { kind: 'idle' };
 
   constructor(options: AbsorbedTaskOptions, taskId: string) {
@@ -95,15 +127,19 @@ export class AbsorbedTask implements Asker {
     if (typeof pollIntervalMs === 'number') {
       this.#pollMs = Math.min(Math.max(pollIntervalMs, MIN_POLL_MS), MAX_POLL_MS);
     }
-    const stopTimer = this.#options.host.clock.after(this.#pollMs, () => this.#ask(GET));
+    this.#askAfter(this.#pollMs, { method: GET });
+  }
+
+  #askAfter(delayMs: number, question: TaskQuestion): void {
+    const stopTimer = this.#options.host.clock.after(delayMs, () => this.#ask(question));
     this.#state = { kind: 'waiting', stopTimer };
   }
 
-  #ask(method: string, responses?: ReadonlyMap<string, Buffer>): void {
+  #ask(question: TaskQuestion): void {
     const { host, call } = this.#options;
-    const request = this.#request(method, responses);
+    const request = this.#request(question.method, question.responses);
     const sent = host.requests.open(this, request, call.lane);
-    this.#state = { kind: 'asked', request: sent };
+    this.#state = { kind: 'asked', request: sent, question };
     host.requests.send(request, sent);
   }
 
@@ -121,9 +157,12 @@ export class AbsorbedTask implements Asker {
   }
 
   answered(frame: Frame): void {
-    const { call, host } = this.#options;
+    if (this.#state.kind !== 'asked') return;
+    if (frame.kind === 'error') return this.#refused(frame, this.#state.question);
+    const { call, host, hold } = this.#options;
     call.lastActiveMs = host.clock.now();
-    if (frame.kind === 'error') return this.#end(frame);
+    this.#failures = 0;
+    if (this.#state.question.method === UPDATE) hold(0);
     const task = readFields(frame, ['status', 'pollIntervalMs']);
     switch (task.status) {
       case 'input_required':
@@ -138,6 +177,14 @@ export class AbsorbedTask implements Asker {
         // The task is still working, or the server has confirmed the inputs.
         return this.#wait(task);
     }
+  }
+
+  /** A failed connection is not the end of the task, which the server goes on with. */
+  #refused(error: Frame, question: TaskQuestion): void {
+    if (!isPassing(error) || this.#failures === MAX_ATTEMPTS) return this.#end(error);
+    const pauseMs = Math.min(this.#pollMs * 2 ** this.#failures, MAX_RETRY_MS);
+    this.#failures += 1;
+    this.#askAfter(Math.max(pauseMs, this.#pollMs), question);
   }
 
   #inputRequired(frame: Frame, task: Fields): void {
@@ -164,8 +211,7 @@ export class AbsorbedTask implements Asker {
 
   #give(answers: ReadonlyMap<string, Buffer>): void {
     for (const key of answers.keys()) this.#given.set(key, true);
-    this.#ask(UPDATE, answers);
-    this.#options.hold(0);
+    this.#ask({ method: UPDATE, responses: answers });
   }
 
   /** Ends the task with the member that holds the answer to the call. */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_TASK_ID_LENGTH } from '../../../src/eras/legacy-to-modern/absorbed-task.ts';
+import { MAX_ATTEMPTS, MAX_TASK_ID_LENGTH } from '../../../src/eras/legacy-to-modern/absorbed-task.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { done, LegacyFront, type LegacySession, META, NEEDS_TASKS, TASKS_EXTENSION } from './legacy-session.ts';
 
@@ -127,6 +127,83 @@ test('a server that ends while it is being left is nobody’s affair', (t) => {
   session.serverCloses(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
   t.is(session.clock.pendingTimers, 0);
   t.is(session.ends.length, 1);
+});
+
+const failure = (reason: string, more: object = {}): object => ({
+  code: -32603,
+  message: 'not reached',
+  data: { bridge: { reason, ...more } },
+});
+
+for (const error of [
+  failure('ERR_UPSTREAM_CONNECT'),
+  failure('ERR_UPSTREAM_DELIVERY'),
+  failure('ERR_UPSTREAM_HTTP', { status: 503 }),
+]) {
+  test(`a task goes on when its server is out of reach for a while: ${JSON.stringify(error)}`, (t) => {
+    const session = startTask();
+    session.clock.advance(500);
+    for (const pauseMs of [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) {
+      session.asked();
+      session.serverRefuses(error);
+      session.clock.advance(pauseMs - 1);
+      t.deepEqual(session.asked(), []);
+      session.clock.advance(1);
+    }
+    t.is(session.asked()[0]?.method, 'tasks/get');
+    session.serverAnswers(task('working'));
+    t.deepEqual(session.heard(), []);
+    poll(session, task('completed', { result: done() }));
+    t.is(session.heard()[0]?.result.content[0].text, 'done');
+    t.is(session.clock.pendingTimers, 0);
+  });
+}
+
+test('answers that have not reached the server are sent again', (t) => {
+  const session = startTask();
+  const inputRequests = { who: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } } };
+  poll(session, task('input_required', { inputRequests }));
+  const [asked] = session.heard();
+  session.says({ id: asked?.id, result: { action: 'accept', content: {} } });
+  const [update] = session.asked();
+  session.serverRefuses(failure('ERR_UPSTREAM_DELIVERY'));
+  session.clock.advance(500);
+  const [again] = session.asked();
+  t.is(again?.method, 'tasks/update');
+  t.deepEqual(again?.params.inputResponses, update?.params.inputResponses);
+  session.serverAnswers({ resultType: 'complete' });
+  poll(session, task('completed', { result: done() }));
+  t.is(session.heard()[0]?.result.content[0].text, 'done');
+});
+
+for (const error of [
+  failure('ERR_UPSTREAM_HTTP', { status: 404 }),
+  failure('ERR_UPSTREAM_AUTH'),
+  { code: -32602, message: 'unknown task' },
+]) {
+  test(`a task ends with an error that will not pass: ${JSON.stringify(error)}`, (t) => {
+    const session = startTask();
+    poll(session, task('working'));
+    session.clock.advance(500);
+    session.asked();
+    session.serverRefuses(error);
+    t.deepEqual(session.heard()[0]?.error, error);
+    t.is(session.clock.pendingTimers, 0);
+  });
+}
+
+test('a server that stays out of reach ends the call at last', (t) => {
+  const session = startTask();
+  session.clock.advance(500);
+  for (let n = 0; n < MAX_ATTEMPTS; n += 1) {
+    session.asked();
+    session.serverRefuses(failure('ERR_UPSTREAM_CONNECT'));
+    t.deepEqual(session.heard(), []);
+    session.clock.advance(30_000);
+  }
+  session.serverRefuses(failure('ERR_UPSTREAM_CONNECT'));
+  t.is(session.heard()[0]?.error.data.bridge.reason, 'ERR_UPSTREAM_CONNECT');
+  t.is(session.clock.pendingTimers, 0);
 });
 
 test('a client that does not give what the task needs ends it', (t) => {
