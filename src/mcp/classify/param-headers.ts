@@ -13,6 +13,7 @@ import {
   type HeaderLine,
   type HeaderMap,
   isExpressible,
+  missingHeader,
   NO_UNICODE,
   PARAM_HEADER_PREFIX,
   PARAM_HEADER_PREFIX_OUT,
@@ -65,7 +66,7 @@ function checkParamHeader({ name, type }: ParamHeader, read: Argument, headers: 
   if (read === undefined || text === undefined) return undefined;
   if (!isExpressible(text)) return `the value that ${header} repeats ${NO_UNICODE}`;
   const given = headers[`${PARAM_HEADER_PREFIX}${name.toLowerCase()}`];
-  if (given === undefined) return `the ${header} header is missing`;
+  if (given === undefined) return missingHeader(header);
   const decoded = typeof given === 'string' ? decodeHeaderValue(given) : undefined;
   if (decoded === undefined) return `the ${header} header is not encoded as it should be`;
   const isNumber = (type === 'integer' || type === 'number') && typeof read.value === 'number' && DECIMAL.test(decoded);

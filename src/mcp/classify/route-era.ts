@@ -12,6 +12,7 @@ import {
   isExpressible,
   METHOD_HEADER,
   METHOD_HEADER_OUT,
+  missingHeader,
   NAME_HEADER,
   NAME_HEADER_OUT,
   NO_UNICODE,
@@ -200,7 +201,7 @@ export function checkStandardHeaders(frame: Frame, revision: string, headers: He
 }
 
 function checkPlain(name: string, value: HeaderMap[string], expected: string | undefined): string | undefined {
-  if (value === undefined) return `the ${name} header is missing`;
+  if (value === undefined) return missingHeader(name);
   const isEqual = typeof value === 'string' && trimHeaderValue(value) === expected;
   return isEqual ? undefined : `the ${name} header does not match the body`;
 }
@@ -210,7 +211,7 @@ function checkName(value: HeaderMap[string], name: BodyName | undefined): string
   if (name === undefined) return undefined;
   if (name.kind === 'unclear') return `params.${name.member} must occur once, and nothing that could be taken for it`;
   if (!isExpressible(name.text)) return `params.${name.member} ${NO_UNICODE}`;
-  if (value === undefined) return `the ${NAME_HEADER_OUT} header is missing`;
+  if (value === undefined) return missingHeader(NAME_HEADER_OUT);
   const decoded = typeof value === 'string' ? decodeHeaderValue(value) : undefined;
   if (decoded === undefined) return `the ${NAME_HEADER_OUT} header is not encoded as it should be`;
   return decoded === name.text ? undefined : `the ${NAME_HEADER_OUT} header does not match params.${name.member}`;

@@ -18,6 +18,14 @@ export const NAME_HEADER_OUT = 'Mcp-Name';
 export const PARAM_HEADER_PREFIX = 'mcp-param-';
 export const PARAM_HEADER_PREFIX_OUT = 'Mcp-Param-';
 
+/**
+ * Says that a header is missing, without a period. Whoever reads this may be sure that the client sends the header, so
+ * it names the other cause: a proxy that passes on only the headers it knows.
+ */
+export function missingHeader(name: string): string {
+  return `the ${name} header is missing; if the client sends it, a proxy on the way removes it`;
+}
+
 const SINGLE = [PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER];
 
 /**

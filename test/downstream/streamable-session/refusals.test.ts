@@ -249,6 +249,8 @@ test('answers 400 to a message that needs a session and names none, and says how
   const expected = { status: 400, rpc: -32000, reason: 'ERR_SESSION_MISSING', way: /send initialize first/ };
   const setLevel = { jsonrpc: '2.0', id: 4, method: 'logging/setLevel', params: { level: 'info' } };
   await isRefused(t, await post(harness, JSON.stringify(setLevel)), { ...expected, id: 4 });
+  const removed = /Mcp-Session-Id header is missing; if the client sends it, a proxy on the way removes it\./;
+  await isRefused(t, await post(harness, JSON.stringify(setLevel)), { ...expected, way: removed, id: 4 });
   await isRefused(t, await post(harness, '{"jsonrpc":"2.0","id":1,"result":{}}'), expected);
   await isRefused(t, await callHttp({ port: harness.port, method: 'DELETE' }), expected);
 });

@@ -63,7 +63,11 @@ const good = { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call', 'mc
 const call = request('tools/call', { name: 'x' });
 
 for (const [title, headers, fault] of [
-  ['no version', { ...good, 'mcp-protocol-version': undefined }, 'the MCP-Protocol-Version header is missing'],
+  [
+    'no version',
+    { ...good, 'mcp-protocol-version': undefined },
+    'the MCP-Protocol-Version header is missing; if the client sends it, a proxy on the way removes it',
+  ],
   [
     'another version',
     { ...good, 'mcp-protocol-version': '2025-11-25' },
@@ -74,7 +78,11 @@ for (const [title, headers, fault] of [
     { ...good, 'mcp-protocol-version': [REVISION, REVISION] },
     'the MCP-Protocol-Version header does not match the body',
   ],
-  ['no method', { ...good, 'mcp-method': undefined }, 'the Mcp-Method header is missing'],
+  [
+    'no method',
+    { ...good, 'mcp-method': undefined },
+    'the Mcp-Method header is missing; if the client sends it, a proxy on the way removes it',
+  ],
   [
     'a method in another case',
     { ...good, 'mcp-method': 'Tools/Call' },
@@ -85,7 +93,11 @@ for (const [title, headers, fault] of [
     { ...good, 'mcp-method': '=?base64?dG9vbHMvY2FsbA==?=' },
     'the Mcp-Method header does not match the body',
   ],
-  ['no name', { ...good, 'mcp-name': undefined }, 'the Mcp-Name header is missing'],
+  [
+    'no name',
+    { ...good, 'mcp-name': undefined },
+    'the Mcp-Name header is missing; if the client sends it, a proxy on the way removes it',
+  ],
   ['another name', { ...good, 'mcp-name': 'y' }, 'the Mcp-Name header does not match params.name'],
   ['a broken name', { ...good, 'mcp-name': '=?base64?*?=' }, 'the Mcp-Name header is not encoded as it should be'],
   ['two names', { ...good, 'mcp-name': ['x', 'x'] }, 'the Mcp-Name header is not encoded as it should be'],

@@ -55,7 +55,7 @@ for (const [title, frame, headers, httpStatus, code, message] of [
     { ...good, 'mcp-protocol-version': undefined },
     400,
     -32020,
-    'the MCP-Protocol-Version header is missing',
+    'the MCP-Protocol-Version header is missing; if the client sends it, a proxy on the way removes it',
   ],
   [
     'a version header that disagrees before a revision that is not supported',
@@ -71,7 +71,7 @@ for (const [title, frame, headers, httpStatus, code, message] of [
     { 'mcp-protocol-version': 'never' },
     400,
     -32020,
-    'the Mcp-Method header is missing',
+    'the Mcp-Method header is missing; if the client sends it, a proxy on the way removes it',
   ],
   [
     'a revision that is not supported before a method that is unknown',
