@@ -1,8 +1,7 @@
 /**
  * `npm run mutation` changes src/ in thousands of small ways, one at a time (each is a mutant), and runs the tests that
  * reach the changed place: a mutant that no test notices has survived, and shows what the tests do not look at.
- * `-- --mutate src/http/server/access-policy.ts` tries one part. The decision 0022 says
- * what that is for.
+ * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/internals/long-checks.md says how to read the result.
  */
 
 import { existsSync } from 'node:fs';

@@ -33,6 +33,10 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   },
   'docs/guide/remote-servers.md': { '10 seconds': '--connect-timeout' },
   'docs/guide/retire-http-sse.md': { 'a day': ['observe/sunset-log.ts', 'DAY_MS'] },
+  'docs/guide/runbook.md': {
+    'a minute': ['observe/refusal-log.ts', 'PERIOD_MS'],
+    'five minutes': ['upstream/resilience/trials.ts', 'MAX_PAUSE_MS'],
+  },
   'docs/guide/security.md': { '200 characters': ['process/shown-arguments.ts', 'MAX_ARGUMENT_LENGTH'] },
   'docs/guide/serve.md': {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
@@ -53,6 +57,15 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'ten seconds': ['downstream/listener/admitted-streams.ts', 'ADMISSION_CHECK_MS'],
     'a second': ['bridge/hub-call.ts', 'FIRST_PAUSE_MS'],
     'a minute': ['bridge/hub-call.ts', 'MAX_PAUSE_MS'],
+  },
+  'docs/guide/when-things-fail.md': {
+    '10 s': ['upstream/resilience/trials.ts', 'FIRST_PAUSE_MS'],
+    '5 minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
+    '30 minutes': '--session-timeout',
+    '30 s': ['http/reading-watch.ts', 'STALL_MS'],
+    'a minute': ['bridge/listed-server.ts', 'RETIREMENT_MS'],
+    '16 MiB': ['observe/audit/append-only-file.ts', 'maxBytes'],
+    '1 MiB': ['io/patient-lines.ts', 'MAX_WAITING_BYTES'],
   },
   'docs/reference/audit.md': {
     '256 characters': ['mcp/vocabulary/client-declarations.ts', 'MAX_NAME_LENGTH'],

@@ -122,6 +122,12 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'curl http://127.0.0.1:8000/metrics': { kind: 'runs', bridge: ['--metrics'], prints: /^mcp_portage_info\{/m },
   'mcp-portage --audit-file audit.log --audit-required -- uvx mcp-server-time': ACCEPTED,
 
+  'curl -s http://127.0.0.1:8000/readyz': { kind: 'runs', bridge: [], prints: /"status":"ready"/ },
+  'journalctl --unit mcp-portage --since \'-15 min\' --output cat | grep -E \'"level":"(warn|error|fatal)"\'': {
+    kind: 'not tried',
+    reason: 'it takes a service of systemd',
+  },
+
   // ---- retiring HTTP+SSE
   'npx -y mcp-portage serve --usage -- npx -y @modelcontextprotocol/server-everything': RETIRING,
   'npx -y mcp-portage report --url http://127.0.0.1:8000': RETIRING,

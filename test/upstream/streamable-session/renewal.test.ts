@@ -250,6 +250,7 @@ test('calls whose answer had begun fail: nobody knows whether they were carried 
   const { error } = await client.answer(long);
   t.is(error?.code, -32603);
   t.regex(error?.message ?? '', /forgot the session while tools\/call was under way/);
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_CLOSED' } });
   t.is(server.messages.filter(({ message }) => message.params?.name === 'long').length, 1);
 });
 
