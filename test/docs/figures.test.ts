@@ -16,6 +16,14 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '8 seconds': { of: 'twice --shutdown-grace: for calls, and for server processes' },
     '10 seconds': { of: 'Docker, which waits that long by default' },
   },
+  'docs/guide/faq.md': {
+    '60 MiB': { of: 'the measurement of bench/results.md, with one idle session' },
+    '10 MiB': ['downstream/stdio/endpoint.ts', 'MAX_LINE_BYTES'],
+    '16 MiB': '--max-message-bytes',
+    '15 seconds': ['downstream/http/event-stream-writer.ts', 'KEEP_ALIVE_MS'],
+    '5 minutes': '--request-timeout',
+    '60 seconds': { of: 'the official SDKs, whose requests time out after that by default' },
+  },
   'docs/guide/library.md': { '4 s': '--shutdown-grace', '100 kB': { of: 'Express, as its parsers are documented' } },
   'docs/guide/log-in.md': {
     'a minute': { of: 'clients, many of which wait that long' },

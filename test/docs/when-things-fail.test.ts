@@ -6,7 +6,7 @@ import { ERROR_CODES } from '../../src/errors.ts';
 import { documentAt, ROOT } from './documents.ts';
 import { FAULT_TESTS } from './fault-tests.ts';
 
-const PAGES = ['docs/guide/when-things-fail.md', 'docs/guide/runbook.md'];
+const PAGES = ['docs/guide/when-things-fail.md', 'docs/guide/runbook.md', 'docs/guide/faq.md'];
 
 /** The rows that begin with what happens, by that: the table of codes has none. */
 const rows = new Map(
