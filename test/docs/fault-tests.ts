@@ -42,6 +42,7 @@ export const FAULT_TESTS: Readonly<Record<string, readonly string[]>> = {
     'test/upstream/streamable-session/bad-answers.test.ts',
     'test/upstream/detect/detection.test.ts',
   ],
+  'Its response is too large': ['test/faults/remote-answers.test.ts', 'test/faults/connections.test.ts'],
   'It refuses the credentials': ['test/upstream/streamable-session/bad-answers.test.ts'],
 
   // ---- a client
@@ -78,7 +79,7 @@ export const FAULT_TESTS: Readonly<Record<string, readonly string[]>> = {
   // ---- replicas and Redis
   'A replica is restarted': ['test/replicas/running/faults.test.ts', 'test/replicas/running/restarts.test.ts'],
   'A replica dies': ['test/replicas/running/killed-replicas.test.ts', 'test/replicas/forwarding/forwarder.test.ts'],
-  'A replica is cut off from the others': [
+  'One replica cannot reach Redis': [
     'test/replicas/running/stopped-replicas.test.ts',
     'test/replicas/running/faults.test.ts',
   ],

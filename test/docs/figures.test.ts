@@ -22,7 +22,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '16 MiB': '--max-message-bytes',
     '15 seconds': ['downstream/http/event-stream-writer.ts', 'KEEP_ALIVE_MS'],
     '5 minutes': '--request-timeout',
-    '60 seconds': { of: 'the official SDKs, whose requests time out after that by default' },
+    '60 seconds': { of: 'the official TypeScript SDK, whose requests time out after that by default' },
   },
   'docs/guide/library.md': { '4 s': '--shutdown-grace', '100 kB': { of: 'Express, as its parsers are documented' } },
   'docs/guide/log-in.md': {
