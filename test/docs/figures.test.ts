@@ -10,6 +10,7 @@ type Origin = `--${string}` | readonly [file: string, name: string] | { readonly
 /** By page, as they are written there. */
 const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/guide/access.md': { 'ten seconds': ['downstream/listener/admitted-streams.ts', 'ADMISSION_CHECK_MS'] },
+  'docs/guide/connect.md': { '500 ms': ['bridge/connect-stdio.ts', 'LAST_CHANCE_MS'] },
   'docs/guide/containers.md': { '4 seconds': '--shutdown-grace' },
   'docs/guide/deploy.md': {
     'five minutes': ['upstream/resilience/trials.ts', 'MAX_PAUSE_MS'],
@@ -62,7 +63,6 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/guide/troubleshoot.md': { 'five minutes': '--request-timeout' },
   'docs/guide/websocket.md': {
     '25 seconds': ['http/websocket/connection.ts', 'PING_MS'],
-    'ten seconds': ['downstream/listener/admitted-streams.ts', 'ADMISSION_CHECK_MS'],
     'a second': ['bridge/hub-call.ts', 'FIRST_PAUSE_MS'],
     'a minute': ['bridge/hub-call.ts', 'MAX_PAUSE_MS'],
   },

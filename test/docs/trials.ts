@@ -78,7 +78,6 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     prints: /"url": "http:\/\/127\.0\.0\.1:8000\/mcp"/,
   },
   'claude mcp add --transport http everything http://127.0.0.1:8000/mcp': HOST,
-  'claude mcp add --transport sse everything http://127.0.0.1:8000/sse': HOST,
   'claude mcp add example -- npx -y mcp-portage connect https://example.com/mcp': HOST,
   'npx -y mcp-portage connect https://example.com/mcp': ACCEPTED,
   "mcp-portage connect --header 'X-Key: ${SERVICE_KEY}' https://example.com/mcp": ACCEPTED,
@@ -86,7 +85,6 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage connect --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp':
     ACCEPTED,
-  'npx -y mcp-portage connect https://mcp.notion.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-issuer https://mcp.atlassian.com https://mcp.atlassian.com/v1/mcp': ACCEPTED,
   'mcp-portage connect --oauth-client-id 11111111-2222-3333-4444-555555555555 --oauth-callback http://localhost:3334/ --oauth-assume-pkce --oauth-resource none --oauth-scope api://my-server/.default https://example.com/mcp':
     ACCEPTED,
@@ -112,7 +110,6 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     kind: 'runs',
     prints: /What it speaks\n {2}stdio, legacy +yes/,
   },
-  'npx -y mcp-portage probe http://localhost:3001/mcp': { kind: 'elsewhere', test: 'test/docs/generated.test.ts' },
   'npx -y mcp-portage probe --json -- npx -y @modelcontextprotocol/server-everything': {
     kind: 'runs',
     prints: /^\{.*"verdict": "usable"/s,
