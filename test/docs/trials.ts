@@ -83,16 +83,6 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   "mcp-portage connect --header 'X-Key: ${SERVICE_KEY}' https://example.com/mcp": ACCEPTED,
   'mcp-portage login https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp': ACCEPTED,
-  'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp':
-    ACCEPTED,
-  'mcp-portage connect --oauth-issuer https://mcp.atlassian.com https://mcp.atlassian.com/v1/mcp': ACCEPTED,
-  'mcp-portage connect --oauth-client-id 11111111-2222-3333-4444-555555555555 --oauth-callback http://localhost:3334/ --oauth-assume-pkce --oauth-resource none --oauth-scope api://my-server/.default https://example.com/mcp':
-    ACCEPTED,
-  'mcp-portage connect --oauth-param audience=https://api.example.com https://example.com/mcp': ACCEPTED,
-  'mcp-portage connect --oauth-client-id my-client --oauth-assume-pkce --oauth-callback http://localhost:3334/callback https://example.com/mcp':
-    ACCEPTED,
-  'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-param access_type=offline --oauth-param prompt=consent https://example.com/mcp':
-    ACCEPTED,
   'mcp-portage login --state-dir /state https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-idp-issuer https://login.company.example --oauth-idp-client-id portage --oauth-client-id portage-at-server --oauth-secret-file secret https://example.com/mcp':
     { kind: 'elsewhere', test: 'test/cli/company-logins.test.ts' },
