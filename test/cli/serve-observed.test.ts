@@ -84,6 +84,19 @@ test('where callers are asked who they are and there is no token to look, nobody
   t.true(bridge.logs.some(({ msg = '' }) => /nobody may read \/metrics/.test(msg)));
 });
 
+const DISCOVER_REQUEST = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'server/discover',
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+};
+
 test('who is refused is counted by the reason, and queues are there to be watched', async (t) => {
   const [look, call] = ['a-long-token-to-look-at-it', 'a-long-token-to-call-with'];
   const args = ['--metrics', '--status-token', 'env:LOOK', '--auth-token', 'env:CALL'];
@@ -95,6 +108,22 @@ test('who is refused is counted by the reason, and queues are there to be watche
     [{ port, path: '/mcp' }, 401],
     [{ port, path: '/mcp', headers: { Authorization: 'Bearer wrong' } }, 401],
     [{ port, path: '/nothing' }, 404],
+    // A request of 2026-07-28 that a proxy has robbed of its headers.
+    [
+      {
+        port,
+        path: '/mcp',
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${call}`,
+          Accept: 'application/json, text/event-stream',
+          'Content-Type': 'application/json',
+          'MCP-Protocol-Version': '2026-07-28',
+        },
+        body: JSON.stringify(DISCOVER_REQUEST),
+      },
+      400,
+    ],
   ] as const;
   for (const [request, status] of refusals) {
     const answer = await callHttp(request);
@@ -103,12 +132,13 @@ test('who is refused is counted by the reason, and queues are there to be watche
   }
   const scraped = await waitFor(async () => {
     const found = new Scrape(await (await get(bridge, '/metrics', look)).text());
-    return found.values('mcp_portage_refused_requests_total').length >= 5 && found;
+    return found.values('mcp_portage_refused_requests_total').length >= 6 && found;
   });
   const counts = scraped.values('mcp_portage_refused_requests_total').map(([{ reason }, count]) => [reason, count]);
   t.deepEqual(counts.sort(), [
     ['ERR_AUTH_REQUIRED', 1],
     ['ERR_AUTH_TOKEN', 1],
+    ['ERR_HTTP_HEADER', 1],
     ['ERR_HTTP_HOST', 1],
     ['ERR_HTTP_ORIGIN', 1],
     ['ERR_HTTP_PATH', 1],

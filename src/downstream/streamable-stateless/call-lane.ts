@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { ListMember } from '../../collections/short-lived-values.ts';
 import { type AnswerType, JSON_TYPE, traceContextOf } from '../../http/headers.ts';
+import { noteRefusal } from '../../http/server/respond.ts';
 import type { ModernRefusal } from '../../mcp/classify/route-era.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan } from '../../mcp/vocabulary/payload.ts';
+import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { CallListener, CallPeer } from '../../relay/modern-call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -213,6 +215,9 @@ export function respondFrame(response: ServerResponse, status: number, { bytes }
 /** Rejects a message of a modern client. If it has no readable id, the error has none. */
 export function respondRefusal(response: ServerResponse, refusal: ModernRefusal, id: JsonRpcId | undefined): void {
   const { httpStatus, code, message, data } = refusal;
+  // Other refusals are part of the protocol, such as the answer to an unknown method. Headers that do not fit the body are
+  // a mistake of the client, or of a proxy on the way.
+  if (code === HEADER_MISMATCH) noteRefusal(response, 'ERR_HTTP_HEADER');
   respondFrame(response, httpStatus, errorFrame(id, { code, message: `The request was refused: ${message}.`, data }));
 }
 

@@ -18,7 +18,12 @@ const REFUSAL = Symbol('refusal');
 
 type RefusedResponse = ServerResponse & { [REFUSAL]?: ErrorCode };
 
-/** Returns undefined if `respondError` did not write the response. */
+/** Notes on the response that its request was refused, so that the refusal is counted. */
+export function noteRefusal(response: ServerResponse, code: ErrorCode): void {
+  (response as RefusedResponse)[REFUSAL] = code;
+}
+
+/** Returns undefined if the request was not refused. */
 export function refusalOf(response: ServerResponse): ErrorCode | undefined {
   return (response as RefusedResponse)[REFUSAL];
 }
@@ -34,7 +39,7 @@ export function respondError(
   extraHeaders: OutgoingHttpHeaders = {},
 ): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  (response as RefusedResponse)[REFUSAL] = error.code;
+  noteRefusal(response, error.code);
   const body = errorFrame(id, rpcErrorOf(error)).bytes;
   const headers: OutgoingHttpHeaders = {
     'Content-Type': JSON_TYPE,
