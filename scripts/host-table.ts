@@ -16,6 +16,7 @@ const TITLES: Readonly<Record<HostName, string>> = {
   windsurf: 'Windsurf',
   gemini: 'Gemini CLI',
   codex: 'Codex',
+  'copilot-cli': 'Copilot CLI',
   opencode: 'opencode',
 };
 
@@ -26,7 +27,7 @@ export function renderHostTable(): string {
 function renderRow(host: HostName): string {
   const { place, text, instead } = renderSnippet(host, [SERVER]);
   const [command] = instead.filter((line) => !/^[a-z]+:\/\//.test(line));
-  const [where, what] = command === undefined ? [fileOf(place), onOneLine(text)] : ['in a terminal', command];
+  const [where, what] = command === undefined ? [fileOf(place), onOneLine(text)] : ['terminal', command];
   return `| ${TITLES[host]} | ${where} | \`${what}\` |`;
 }
 

@@ -9,6 +9,7 @@ export const HOSTS = [
   'windsurf',
   'gemini',
   'codex',
+  'copilot-cli',
   'opencode',
 ] as const;
 
@@ -39,23 +40,25 @@ export interface Snippet {
 const TOKEN_VARIABLE = 'MCP_TOKEN';
 const SET_TOKEN = `Set ${TOKEN_VARIABLE} to the token in the environment that the host is started in.`;
 
-/** The kind of file that is served: the same file in which the host keeps a project's servers, or another one. */
+/** The kind of file that is served: one in which hosts look for a project's servers, or another one. */
 export type ServedFile = 'of-project' | 'other';
 
-/** Claude Code keeps a project's servers in `.mcp.json` in the project's folder. */
+/** Claude Code and Copilot CLI read the servers of a project from `.mcp.json` in its folder. */
 export function servedFileOf(path: string | undefined): ServedFile {
   return path !== undefined && /(?:^|[/\\])\.mcp\.json$/.test(path) ? 'of-project' : 'other';
 }
-
-const SERVED_ITSELF =
-  'In the folder of the file that is served, use the command: its entries have precedence over those of .mcp.json there.';
 
 interface Host {
   readonly place: string;
   render(servers: readonly SnippetServer[]): string;
   /** Undefined if the host has no alternative for this server. */
   instead(server: SnippetServer, file: ServedFile): string | undefined;
-  readonly notes: { readonly always: readonly string[]; readonly withToken: readonly string[] };
+  readonly notes: {
+    readonly always: readonly string[];
+    readonly withToken: readonly string[];
+    /** Added if the host reads the served file as well. */
+    readonly ofProject?: string;
+  };
 }
 
 /** @param file the kind of the served file */
@@ -67,7 +70,7 @@ export function renderSnippet(host: HostName, servers: readonly SnippetServer[],
     text: render(servers),
     instead: servers.flatMap((server) => instead(server, file) ?? []),
     notes: [
-      ...(host === 'claude-code' && file === 'of-project' ? [SERVED_ITSELF] : []),
+      ...(file === 'of-project' && notes.ofProject !== undefined ? [notes.ofProject] : []),
       ...notes.always,
       ...(needsToken ? notes.withToken : []),
     ],
@@ -104,6 +107,8 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     notes: {
       always: ['Claude Code asks you to approve servers of a project when it next starts in its folder.'],
       withToken: [SET_TOKEN],
+      ofProject:
+        'In the folder of the file that is served, use the command: its entries have precedence over those of .mcp.json there.',
     },
   },
   'claude-desktop': {
@@ -187,6 +192,22 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     },
     notes: NOTES,
   },
+  'copilot-cli': {
+    place: '~/.copilot/mcp-config.json',
+    render: (servers) => json({ mcpServers: byName(servers, ofCopilot) }),
+    instead: (server) =>
+      isAtSocket(server)
+        ? shell(['copilot', 'mcp', 'add', server.name, ...environment(server), '--', ...connectCommand(server)])
+        : shell([
+            ...['copilot', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
+            ...[server.name, server.url, ...headerArguments(server)],
+          ]),
+    notes: {
+      ...NOTES,
+      ofProject:
+        'In the folder of the file that is served, Copilot CLI reads .mcp.json itself, and entries there have precedence.',
+    },
+  },
   opencode: {
     place: 'opencode.json in the folder of the project, or ~/.config/opencode/opencode.json for all',
     render: (servers) =>
@@ -214,6 +235,15 @@ function ofOpenCode(server: SnippetServer): object {
   if (!isAtSocket(server)) return { type: 'remote', url: server.url, enabled: true, ...headers(server, token) };
   const environment = server.token === 'needed' ? { environment: { MCP_PORTAGE_BEARER_TOKEN: token } } : {};
   return { type: 'local', command: connectCommand(server), enabled: true, ...environment };
+}
+
+/** Copilot CLI requires `tools` in every entry. */
+function ofCopilot(server: SnippetServer): object {
+  const token = `\${${TOKEN_VARIABLE}}`;
+  const tools = ['*'];
+  if (isAtSocket(server)) return { type: 'local', ...connected(server, token), tools };
+  const type = server.transport === 'http-sse' ? 'sse' : 'http';
+  return { type, url: server.url, ...headers(server, token), tools };
 }
 
 function ofCursor(server: SnippetServer): object {

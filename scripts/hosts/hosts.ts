@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   readClaudeList,
   readCodexStatus,
+  readCopilotEvents,
   readGeminiList,
   readInspectorTools,
   readOpencodeList,
@@ -74,6 +75,16 @@ const codexStatus: Run = (around) => {
 };
 const codexFile = ({ home }: Surroundings) => join(home, '.codex', 'config.toml');
 
+/**
+ * `copilot mcp list` only shows what is configured. A prompt has Copilot CLI connect before it turns to a model, which is
+ * an address here at which nobody listens, so that it asks for no login.
+ */
+const copilotPrompt: Run = (around) =>
+  around.run('copilot', ['-p', 'hello', '--output-format', 'json'], {
+    isEnough: (stdout) => readCopilotEvents(stdout, SERVER).kind === 'connected',
+  });
+const copilotFile = ({ home }: Surroundings) => join(home, '.copilot', 'mcp-config.json');
+
 const opencodeList: Run = (around) => around.run('opencode', ['mcp', 'list']);
 const opencodeFile = ({ project }: Surroundings) => join(project, 'opencode.json');
 
@@ -140,6 +151,28 @@ export const HOSTS: readonly Host[] = [
       typed('connect', 'codex', 'http-sse', codexStatus),
     ],
     read: (printed) => readCodexStatus(printed, SERVER, CODEX_REQUEST),
+  },
+  {
+    name: 'copilot-cli',
+    title: 'Copilot CLI',
+    package: '@github/copilot',
+    command: '`copilot -p hello --output-format json`, with a model that cannot be reached',
+    variables: {
+      COPILOT_OFFLINE: 'true',
+      COPILOT_AUTO_UPDATE: 'false',
+      COPILOT_PROVIDER_BASE_URL: 'http://127.0.0.1:9/v1',
+      COPILOT_MODEL: 'none',
+    },
+    attempts: [
+      pasted('streamable-http', 'copilot-cli', 'streamable-http', copilotFile, copilotPrompt),
+      typed('streamable-http', 'copilot-cli', 'streamable-http', copilotPrompt),
+      withToken(pasted('streamable-http', 'copilot-cli', 'streamable-http', copilotFile, copilotPrompt)),
+      withToken(typed('streamable-http', 'copilot-cli', 'streamable-http', copilotPrompt)),
+      pasted('http-sse', 'copilot-cli', 'http-sse', copilotFile, copilotPrompt),
+      typed('http-sse', 'copilot-cli', 'http-sse', copilotPrompt),
+      pasted('connect', 'claude-desktop', 'streamable-http', copilotFile, copilotPrompt),
+    ],
+    read: (printed) => readCopilotEvents(printed, SERVER),
   },
   {
     name: 'opencode',

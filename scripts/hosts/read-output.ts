@@ -37,6 +37,19 @@ export function readCodexStatus(printed: string, name: string, requestId: number
   return countTools(Object.keys(server.tools), printed);
 }
 
+/** Events of `copilot --output-format json`: the last state of our server that is not a state on the way. */
+export function readCopilotEvents(printed: string, name: string): HostSays {
+  const states = linesOf(printed)
+    .map(parseObject)
+    .flatMap((event) =>
+      event?.type === 'session.mcp_server_status_changed' && isObject(event.data) && event.data.serverName === name
+        ? String(event.data.status)
+        : [],
+    )
+    .filter((state) => state !== 'pending');
+  return readState(states.at(-1), /^connected$/, printed);
+}
+
 /** A result of `tools/list`, perhaps with other lines around it. */
 export function readInspectorTools(printed: string): HostSays {
   const [json] = /^\{$.*^\}$/ms.exec(stripVTControlCharacters(printed)) ?? [];

@@ -36,7 +36,8 @@ Real hosts, as the npm registry has them, were told about a published server tha
 \`mcp-portage snippet\` prints for them. Then each was asked, by a command of its own that needs no model, whether it
 reaches the server. "Connected" means that the host says so and that mcp-portage saw it on the transport that was meant.
 They ran without a network, so nothing but the loopback interface was reached, and with an empty home. Settings stood in
-for a user who approves the project's servers in Claude Code and trusts the folder in Gemini CLI.
+for a user who approves the project's servers in Claude Code and trusts the folder in Gemini CLI. Copilot CLI was given a
+model that cannot be reached, so that it connects without a login.
 
 ${table(['Host', 'Over', 'Configured by', 'What it said', 'Client that it names', 'Revision'], rows)}
 
@@ -44,8 +45,8 @@ What each was asked:
 
 ${asked.join('\n')}
 
-\`codex mcp list\` and \`codex mcp get\` only show what is configured, so Codex was asked as an editor asks it. Over
-\`connect\` the revision is the one that mcp-portage saw behind it. What some hosts call themselves here is what their list
+\`codex mcp list\` and \`copilot mcp list\` only show what is configured, so Codex was asked as an editor asks it, and
+Copilot CLI got a prompt. Over \`connect\` the revision is the one that mcp-portage saw behind it. What some hosts call themselves here is what their list
 command announces; in a conversation the name may be another one.
 `;
 }

@@ -361,7 +361,7 @@ Usage (report)
 Snippets (snippet)
   --for <host>                         The host to print the snippet for; all of them unless one is
                                        named: claude-code, claude-desktop, cursor, vscode, windsurf,
-                                       gemini, codex, opencode
+                                       gemini, codex, copilot-cli, opencode
 
 Logging
   --log-level <level>                  How much to log to stderr: trace, debug, info, warn, error,

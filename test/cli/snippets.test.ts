@@ -89,6 +89,7 @@ test('where the old transport is meant, a host that would try Streamable HTTP at
   t.deepEqual(await entry('gemini', 'mcpServers'), { type: 'sse', url });
   t.deepEqual(await entry('claude-code', 'mcpServers'), { type: 'sse', url });
   t.deepEqual(await entry('vscode', 'servers'), { type: 'sse', url });
+  t.deepEqual(await entry('copilot-cli', 'mcpServers'), { type: 'sse', url, tools: ['*'] });
 });
 
 test('hosts that do not use a project at once get a note of what they wait for', async (t) => {
@@ -128,6 +129,7 @@ test('where callers need a token, each host takes it from where it keeps secrets
   });
   t.deepEqual(entry('windsurf', 'mcpServers').headers, bearer('${env:MCP_TOKEN}'));
   t.deepEqual(entry('gemini', 'mcpServers').headers, bearer('${MCP_TOKEN}'));
+  t.deepEqual(entry('copilot-cli', 'mcpServers').headers, bearer('${MCP_TOKEN}'));
   t.deepEqual(entry('opencode', 'mcp').headers, bearer('{env:MCP_TOKEN}'));
   t.deepEqual(entry('claude-desktop', 'mcpServers').env, { MCP_PORTAGE_BEARER_TOKEN: '<token>' });
   t.deepEqual((await understood('codex', found.get('codex') ?? '')).files?.options, {
@@ -158,6 +160,10 @@ test('hosts with a command for it get the command, which a shell takes as it is'
   ]);
   t.deepEqual(words((await commands('codex', ...token))[0]), [
     ...['codex', 'mcp', 'add', 'files', '--url', URL_OF_ONE, '--bearer-token-env-var', 'MCP_TOKEN'],
+  ]);
+  t.deepEqual(words((await commands('copilot-cli', ...token))[0]), [
+    ...['copilot', 'mcp', 'add', '--transport', 'http', 'files', URL_OF_ONE],
+    ...['--header', 'Authorization: Bearer ${MCP_TOKEN}'],
   ]);
   const [code, option, entry = ''] = words((await commands('vscode'))[0]);
   t.deepEqual([code, option], ['code', '--add-mcp']);
@@ -228,7 +234,7 @@ test('without a host, the built program prints the snippets of all on stdout', (
   t.true(stdout.includes('\nOr:\n  claude mcp add --scope project '));
 });
 
-test('where the file of a project is served, Claude Code gets a command that does not write into it', async (t) => {
+test('where the file of a project is served, Claude Code gets a command that does not write into it, and Copilot CLI a note', async (t) => {
   const command = parseCommandLine(['snippet', '--for', 'claude-code', '--config', '.mcp.json']);
   if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
   const around = { env: ENV, cwd: '/home/me', platform: 'linux', readFile: () => t.fail() } as const;
@@ -236,6 +242,9 @@ test('where the file of a project is served, Claude Code gets a command that doe
   const { instead, notes } = renderSnippet('claude-code', servers, file);
   t.regex(instead[0] ?? '', /^claude mcp add --scope local --transport http files /);
   t.true(notes.some((note) => note.includes('.mcp.json')));
+  const copilot = renderSnippet('copilot-cli', servers, file);
+  t.true(copilot.notes.some((note) => note.includes('.mcp.json')));
+  t.false(renderSnippet('copilot-cli', servers).notes.some((note) => note.includes('.mcp.json')));
 });
 
 test('what is served at a socket VS Code reaches itself, the others by mcp-portage', async (t) => {
@@ -248,4 +257,9 @@ test('what is served at a socket VS Code reaches itself, the others by mcp-porta
     const { text } = await snippet(argv(host));
     t.true(text.includes('"connect"') && text.includes(url), host);
   }
+  const copilot = await snippet([...argv('copilot-cli'), '--auth-token', 'env:TOKEN']);
+  t.deepEqual(JSON.parse(copilot.text).mcpServers['mcp-portage'], {
+    ...{ type: 'local', command: 'npx', args: ['-y', 'mcp-portage', 'connect', url] },
+    ...{ env: { MCP_PORTAGE_BEARER_TOKEN: '${MCP_TOKEN}' }, tools: ['*'] },
+  });
 });

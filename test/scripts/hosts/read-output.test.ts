@@ -5,6 +5,7 @@ import {
   commandsOffered,
   readClaudeList,
   readCodexStatus,
+  readCopilotEvents,
   readGeminiList,
   readInspectorTools,
   readOpencodeList,
@@ -18,6 +19,7 @@ const SERVER = 'mcp-portage';
 const claude = (printed: string) => readClaudeList(printed, SERVER);
 const gemini = (printed: string) => readGeminiList(printed, SERVER);
 const codex = (printed: string) => readCodexStatus(printed, SERVER, 2);
+const copilot = (printed: string) => readCopilotEvents(printed, SERVER);
 const opencode = (printed: string) => readOpencodeList(printed, SERVER);
 const CONNECTED = 'connected';
 const NOT = 'not-connected';
@@ -31,6 +33,8 @@ for (const [name, read, kind, words] of [
   ['gemini-0.61.0-failed', gemini, NOT, /^Disconnected$/],
   ['codex-0.169.0-connected', codex, CONNECTED, /^15 tools$/],
   ['codex-0.169.0-failed', codex, NOT, /MCP startup failed/],
+  ['copilot-cli-1.0.102-connected', copilot, CONNECTED, /^connected$/],
+  ['copilot-cli-1.0.102-failed', copilot, NOT, /^failed$/],
   ['opencode-1.18.33-connected', opencode, CONNECTED, /^connected$/],
   ['opencode-1.18.33-failed', opencode, NOT, /^failed: SSE error: Unable to connect/],
   ['inspector-2.12.0-connected', readInspectorTools, CONNECTED, /^14 tools$/],
@@ -43,7 +47,7 @@ for (const [name, read, kind, words] of [
   });
 }
 
-for (const [host, read] of Object.entries({ claude, gemini, codex, opencode, readInspectorTools })) {
+for (const [host, read] of Object.entries({ claude, gemini, codex, copilot, opencode, readInspectorTools })) {
   const isRefused = (printed: string) => (read(printed) satisfies HostSays).kind === NOT;
 
   test(`nothing, or something else, is no connection: ${host}`, (t) => {
@@ -59,6 +63,8 @@ test('another server that is connected does not count for ours', (t) => {
   t.is(claude('other: http://127.0.0.1/mcp (HTTP) - ✔ Connected').kind, NOT);
   t.is(gemini('✓ other: http://127.0.0.1/mcp (http) - Connected').kind, NOT);
   t.is(opencode('●  ✓ other connected').kind, NOT);
+  const event = { type: 'session.mcp_server_status_changed', data: { serverName: 'other', status: 'connected' } };
+  t.is(copilot(JSON.stringify(event)).kind, NOT);
   t.is(codex('{"id":2,"result":{"data":[{"name":"other","tools":{"a":{}}}]}}').kind, NOT);
 });
 
