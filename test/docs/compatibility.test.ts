@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
-import { COMPATIBILITY_PARTS } from '../../scripts/compatibility-tables.ts';
+import { CLIENT_GROUPS, COMPATIBILITY_PARTS, concerns, SERVER_GROUPS } from '../../scripts/compatibility-tables.ts';
 import { generatedPart } from '../../scripts/generated-part.ts';
+import { CLIENT_NAMES, CLIENTS } from '../matrix/clients.ts';
 import { FEATURE_NAMES, FEATURES, type Outcome } from '../matrix/features.ts';
 import { FURTHER_FEATURES } from '../matrix/further-features.ts';
+import { LIMITS } from '../matrix/limits.ts';
 import { SCENARIOS } from '../matrix/scenarios.ts';
+import { SERVER_NAMES, SERVERS } from '../matrix/servers.ts';
 
 const document = await readFile(new URL('../../docs/reference/compatibility.md', import.meta.url), 'utf8');
 
@@ -13,6 +16,24 @@ for (const [name, render] of Object.entries(COMPATIBILITY_PARTS)) {
     t.is(generatedPart(document, name), render());
   });
 }
+
+test('the table of pairs has every client and every server of the matrix once, beside others of its era', (t) => {
+  t.deepEqual(Object.values(CLIENT_GROUPS).flat().sort(), [...CLIENT_NAMES].sort());
+  t.deepEqual(Object.values(SERVER_GROUPS).flat().sort(), [...SERVER_NAMES].sort());
+  for (const clients of Object.values(CLIENT_GROUPS)) t.is(new Set(clients.map((name) => CLIENTS[name].era)).size, 1);
+  for (const servers of Object.values(SERVER_GROUPS)) t.is(new Set(servers.map((name) => SERVERS[name].era)).size, 1);
+});
+
+test('a note in a column of the table of pairs is about all clients of the column', (t) => {
+  for (const [title, clients] of Object.entries(CLIENT_GROUPS)) {
+    for (const [index, limit] of LIMITS.entries()) {
+      for (const server of limit.servers) {
+        const concerned = clients.filter((client) => concerns(limit, client, server));
+        t.true(concerned.length === 0 || concerned.length === clients.length, `${title}, note ${index + 1}`);
+      }
+    }
+  }
+});
 
 for (const feature of FEATURE_NAMES) {
   test(`what docs/reference/compatibility.md says of ${feature} is tested by the matrix`, (t) => {

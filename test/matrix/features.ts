@@ -9,13 +9,13 @@ export const crossingOf = (client: Era, server: Era): Crossing => `${client} →
 
 /**
  * - `passes`: both sides have it, and the bridge carries it.
- * - `translated`: it works, though the two have different words for it.
+ * - `translated`: it works, though the two have different words for it; `how`, where a side may notice it.
  * - `absent`: one side's era does not have it and the other does not expect it, so nobody misses anything.
  * - `impossible`: one side tries, and cannot have it.
  */
 export type Outcome =
   | { readonly kind: 'passes' }
-  | { readonly kind: 'translated'; readonly how: string }
+  | { readonly kind: 'translated'; readonly how?: string }
   | { readonly kind: 'absent'; readonly why: string }
   | { readonly kind: 'impossible'; readonly why: string; readonly seen: string };
 
@@ -25,7 +25,7 @@ interface FeatureRow {
 }
 
 export const passes: Outcome = { kind: 'passes' };
-export const translated = (how: string): Outcome => ({ kind: 'translated', how });
+export const translated = (how?: string): Outcome => ({ kind: 'translated', ...(how !== undefined && { how }) });
 export const absent = (why: string): Outcome => ({ kind: 'absent', why });
 export const impossible = (why: string, seen: string): Outcome => ({ kind: 'impossible', why, seen });
 
@@ -33,46 +33,46 @@ export const impossible = (why: string, seen: string): Outcome => ({ kind: 'impo
 const sameEras = { 'legacy → legacy': passes, 'modern → modern': passes } as const;
 const legacyOnly = (why: string) => ({ 'legacy → legacy': passes, 'modern → modern': absent(why) }) as const;
 
-/** What the matrix tests, by what it needs; the tables of docs/reference/compatibility.md are made of this. */
+/** What the matrix tests, by what it needs; docs/reference/compatibility.md is made of this. */
 export const FEATURES = {
   handshake: {
-    title: 'What the server says about itself: name, version, instructions, capabilities',
+    title: 'Name, version, instructions and capabilities of the server',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('the answer to `initialize` becomes that to `server/discover`'),
-      'legacy → modern': translated('the answer to `server/discover` becomes that to `initialize`'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   clientCapabilities: {
-    title: 'What the client can be asked for',
+    title: 'Capabilities of the client',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('a session is opened for exactly the capabilities of the request'),
-      'legacy → modern': translated('what `initialize` declared goes with every request'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   clientName: {
     title: 'Name and version of the client',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('a session is opened in the name of the client'),
-      'legacy → modern': translated('what `initialize` said goes with every request'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   calls: {
-    title: 'Calls: text, structured content, `_meta`, failures of tools, any size, many at once',
+    title: 'Calls of any size, many at once, with structured content and `_meta`',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('the envelope of the request is taken off, that of the result put on'),
-      'legacy → modern': translated('the envelope of the request is put on, that of the result taken off'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   reading: {
-    title: 'Lists with cursors, resources, templates, prompts, completion',
+    title: 'Lists, resources, templates, prompts, completion',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('as calls; lists and resources are marked as not to be cached'),
-      'legacy → modern': translated('as calls; the hints on caching are taken off'),
+      'modern → legacy': translated('lists and resources are marked as not cacheable'),
+      'legacy → modern': translated('caching hints are removed'),
     },
   },
   errors: {
@@ -80,54 +80,50 @@ export const FEATURES = {
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
-        '−32002 becomes −32602; codes that the modern era reserves become −32603, with the original one in `data.bridge`',
+        '−32002 becomes −32602; codes that the modern era reserves become −32603, with the original in `data.bridge`',
       ),
-      'legacy → modern': translated('−32602 of a resource that is not there becomes −32002'),
+      'legacy → modern': translated('−32602 for a missing resource becomes −32002'),
     },
   },
   extensions: {
-    title: 'Extensions: what both sides declare of them, and the `_meta` of tools and resources (MCP Apps)',
+    title: 'Declared extensions',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('as they were written, among the capabilities; tasks have a row of their own'),
-      'legacy → modern': translated('as they were written, among the capabilities; tasks have a row of their own'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   ownMethods: {
-    title: 'Methods of extensions and of vendors, whatever they are called',
+    title: 'Extension methods',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        'as calls; only methods of the specification that the modern era lacks are refused',
-      ),
-      'legacy → modern': translated('as calls, and types of result that extensions add stay'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   ownNotificationsUp: {
-    title: 'Notifications of extensions and of vendors from the client',
+    title: 'Extension notifications from the client',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        'without the envelope, which identifies the session; over HTTP, a notification without an envelope is dropped',
-      ),
-      'legacy → modern': translated('with an envelope'),
+      'modern → legacy': translated('over HTTP, those without the modern `_meta` are dropped'),
+      'legacy → modern': translated(),
     },
   },
   ownNotificationsDown: {
-    title: 'Notifications of extensions and of vendors from the server during a call',
+    title: 'Extension notifications during a call',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('they go with the call they came with'),
-      'legacy → modern': translated('they go with the call they came with'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   ownNotificationsBetween: {
-    title: 'Notifications of extensions and of vendors from the server between calls, outside of subscriptions',
+    title: 'Extension notifications between calls',
     outcomes: {
       ...legacyOnly('a modern server speaks in answers and subscriptions only'),
       'modern → legacy': impossible(
-        'a modern client gets answers and subscriptions only, and a subscription carries only the changes it names',
-        'it is dropped, which is logged at `debug`',
+        'modern clients get only answers and subscribed changes',
+        'they are dropped, and logged at `debug`',
       ),
       'legacy → modern': absent('a modern server speaks in answers and subscriptions only'),
     },
@@ -137,132 +133,113 @@ export const FEATURES = {
     outcomes: {
       ...legacyOnly('the modern era has no `ping`'),
       'modern → legacy': absent('the modern era has no `ping`'),
-      'legacy → modern': translated('the bridge answers'),
+      'legacy → modern': translated('mcp-portage answers'),
     },
   },
   callMessages: {
     title: 'Progress of a call',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('tokens are exchanged'),
-      'legacy → modern': translated('tokens are exchanged'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   oneOrder: {
-    title: 'What a server says of a call comes before its answer, in order',
+    title: 'Messages of a call before its answer',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        'on the stream of the answer; while its client is being asked something it is kept for the next request',
-      ),
-      'legacy → modern': translated('on the stream of the answer'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   logging: {
     title: 'Log messages from a given level',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        '`logLevel` of the request becomes `logging/setLevel`, and each message is compared with it again',
-      ),
-      'legacy → modern': translated('`logging/setLevel` is kept and becomes the `logLevel` of later requests'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   manyLogging: {
-    title: 'Log messages of calls of several clients at the same time',
+    title: 'Log messages of simultaneous calls',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('each message goes to the call it came with'),
-      'legacy → modern': translated('each message goes to the call it came with'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   cancel: {
-    title: 'A call that is canceled stops',
+    title: 'Cancellation of a call',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('a stream that is closed becomes `notifications/cancelled`'),
-      'legacy → modern': translated('`notifications/cancelled` becomes a stream that is closed, over HTTP'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   cancelReason: {
-    title: 'The reason of a cancellation',
+    title: 'Reason of a cancellation',
     outcomes: {
       ...sameEras,
-      'modern → legacy': impossible(
-        'a modern client over HTTP gives none, so calls are withdrawn in the name of the bridge',
-        'the server reads "the client left"',
-      ),
-      'legacy → modern': translated('over stdio; a server over HTTP is given none'),
+      'modern → legacy': impossible('modern clients over HTTP give none', 'the server reads "the client left"'),
+      'legacy → modern': translated('only over stdio'),
     },
   },
   betweenCalls: {
-    title: 'Changes of lists and of resources that were subscribed to',
+    title: 'Changes of lists and subscribed resources',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        '`subscriptions/listen` becomes `resources/subscribe`, counted over all clients of a session; changes go to every subscriber',
-      ),
-      'legacy → modern': translated(
-        '`resources/subscribe` becomes a `subscriptions/listen`, opened anew before the old one is closed',
-      ),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   session: {
-    title: 'State that a request leaves at the server is available to the next one',
+    title: 'State between requests',
     outcomes: {
       ...legacyOnly('a modern server keeps nothing for a client'),
-      'modern → legacy': translated(
-        'later requests of the client meet the session of the earlier ones, as long as it is open',
-      ),
+      'modern → legacy': translated('later requests of a client use the same session'),
       'legacy → modern': absent('a modern server keeps nothing for a client'),
     },
   },
   ownSession: {
-    title: 'State that a client leaves at the server is available to nobody else, and ends with its session',
+    title: 'State of one session only',
     outcomes: {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': impossible(
-        'a modern client does not say when it leaves, and has no name to keep a session under',
-        'clients with the same access, name and capabilities use the same sessions, which end when they were not used for a while',
+        'modern clients have no sessions',
+        'those of one caller, name and set of capabilities share some, which end when unused',
       ),
       'legacy → modern': absent('a modern server keeps nothing for a client'),
     },
   },
   questions: {
-    title: 'Sampling, elicitation and roots during a call: several at once, several rounds, declined, canceled',
+    title: 'Questions during a call',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        'requests of the server become an `input_required`; the call waits until the client repeats it with the answers',
-      ),
-      'legacy → modern': translated(
-        'an `input_required` becomes requests to the client; with all answers the call is made again',
-      ),
+      'modern → legacy': translated('they become an `input_required`; the client repeats the call with the answers'),
+      'legacy → modern': translated('an `input_required` becomes questions; mcp-portage repeats the call'),
     },
   },
   manyQuestions: {
     title: 'Questions to several clients at the same time',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated(
-        'a call that may be asked something has its session to itself, or a stream of its own that questions come on',
-      ),
-      'legacy → modern': translated('each question is in the answer to its call'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
   questionErrors: {
-    title: 'A client answers a question of the server with an error',
+    title: 'Errors as answers to questions',
     outcomes: {
       ...legacyOnly('the protocol cannot express it: the client does not repeat its call'),
       'modern → legacy': absent('the protocol cannot express it: the client does not repeat its call'),
       'legacy → modern': impossible(
-        'the protocol cannot express it toward a modern server',
-        'the client gets a failed result that says so; the server gets nothing more about the call',
+        'a modern server cannot be given one',
+        'the client gets a failed result that says so, the server nothing more',
       ),
     },
   },
   ownQuestions: {
-    title: 'Questions of the server that no specification names',
+    title: 'Extension questions',
     outcomes: {
       ...legacyOnly('a modern server asks for sampling, elicitation and roots only'),
       'modern → legacy': impossible('an `input_required` cannot carry them', 'the server gets −32601'),
@@ -270,12 +247,12 @@ export const FEATURES = {
     },
   },
   looseQuestions: {
-    title: 'Questions of the server between calls',
+    title: 'Questions between calls',
     outcomes: {
       ...legacyOnly('a modern server asks in answers only'),
       'modern → legacy': impossible(
-        'a modern client is asked in answers only',
-        'the server gets an error, and "cancel" for an elicitation; only roots wait for the next call',
+        'modern clients are asked in answers only',
+        'the server gets an error, or "cancel" for an elicitation; requests for roots wait for the next call',
       ),
       'legacy → modern': absent('a modern server asks in answers only'),
     },
@@ -284,27 +261,24 @@ export const FEATURES = {
     title: '`ping` of the server',
     outcomes: {
       ...legacyOnly('the modern era has no `ping`'),
-      'modern → legacy': translated('the bridge answers'),
+      'modern → legacy': translated('mcp-portage answers'),
       'legacy → modern': absent('the modern era has no `ping`'),
     },
   },
   rootsChanged: {
-    title: 'The client tells that its roots have changed',
+    title: 'Notifications of changed roots',
     outcomes: {
       ...legacyOnly('a modern server asks for roots when it needs them'),
       'modern → legacy': absent('a modern client does not say so, and none is promised to the server'),
-      'legacy → modern': impossible(
-        'a modern server asks for roots when it needs them',
-        'the notification is taken, and ends there',
-      ),
+      'legacy → modern': impossible('a modern server asks when it needs roots', 'they are not passed on'),
     },
   },
   incapable: {
-    title: 'A client that cannot be asked is not asked',
+    title: 'No questions that a client cannot answer',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('the bridge refuses what the server asks all the same'),
-      'legacy → modern': translated('the server knows from the envelope, and its −32021 passes'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
   },
 } as const satisfies Record<string, FeatureRow>;

@@ -10,32 +10,29 @@ interface FurtherRow {
 /** What has tests of its own besides the matrix; docs/reference/compatibility.md shows it, too. */
 export const FURTHER_FEATURES: readonly FurtherRow[] = [
   {
-    title: 'Skills (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`',
+    title: 'Skills (SEP-2640)',
     outcomes: {
-      'modern → legacy': translated('as calls; lists and entries get the hints on caching that they must have'),
-      'legacy → modern': translated('as calls; the hints on caching stay'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
     tests: { 'real-peers/extensions.test.ts': 'skillsPass' },
   },
   {
-    title: 'MCP Apps (SEP-1865): views, `ui://` resources, who sees which tool',
+    title: 'MCP Apps (SEP-1865)',
     outcomes: {
-      'modern → legacy': translated('as tools and resources; the server learns what the client can show'),
-      'legacy → modern': translated('as tools and resources; the server learns what the client can show'),
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
     },
     tests: { 'real-peers/extensions.test.ts': 'appsPass' },
   },
   {
-    title: 'Changes that an extension adds to the filter of `subscriptions/listen`',
+    title: 'Changes that an extension adds to `subscriptions/listen`',
     outcomes: {
       'modern → legacy': impossible(
-        'which notifications its member of the filter stands for only the extension knows',
-        'the acknowledgment leaves it out; what the server sends about it is logged at `debug`',
+        'only the extension knows what they are',
+        'the acknowledgment leaves them out; they are dropped, and logged at `debug`',
       ),
-      'legacy → modern': impossible(
-        'a legacy client has no words for a filter, and its members only the extension knows',
-        'the server is not asked for them',
-      ),
+      'legacy → modern': impossible('a legacy client cannot ask for them', 'the server is not asked'),
     },
     tests: {
       'eras/modern-to-legacy/calls.test.ts': 'skillsChanged',
@@ -46,9 +43,9 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     title: 'Tasks',
     outcomes: {
       'modern → legacy': translated(
-        'a client that declares the extension follows the task of the server; for any other the bridge waits for its result',
+        'clients that declare the extension follow the task; for others, mcp-portage waits for the result',
       ),
-      'legacy → modern': translated('the bridge follows the task, and the client gets the plain result'),
+      'legacy → modern': translated('mcp-portage follows the task, and the client gets the plain result'),
     },
     tests: {
       'eras/modern-to-legacy/sdk-tasks.test.ts': 'a task is created, followed to its end, and canceled',
@@ -68,9 +65,9 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     title: 'Elicitation by a URL to open',
     outcomes: {
       'modern → legacy': translated(
-        '−32042 becomes an `input_required`, and with consent the call is sent once more; a client that opens no URLs gets −32021',
+        '−32042 becomes an `input_required`; with consent the call is sent again; a client that opens no URLs gets −32021',
       ),
-      'legacy → modern': translated('the request gets the `elicitationId` that the revision of the client wants'),
+      'legacy → modern': translated(),
     },
     tests: {
       'eras/modern-to-legacy/questions/url-elicitations.test.ts':
@@ -81,8 +78,8 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
   {
     title: 'Arguments in headers (`x-mcp-header`)',
     outcomes: {
-      'modern → legacy': translated('the annotations are taken off the tools'),
-      'legacy → modern': translated('the bridge sends the headers, and hides tools whose annotations are not valid'),
+      'modern → legacy': translated('the annotations are removed from tools'),
+      'legacy → modern': translated('mcp-portage sends the headers, and hides tools with invalid annotations'),
     },
     tests: {
       'eras/modern-to-legacy/calls.test.ts': 'a tool stays, without the annotation of parameters',
@@ -90,12 +87,10 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     },
   },
   {
-    title: 'Results that older revisions do not know: audio, links, structured content that is no object',
+    title: 'Content that older revisions do not know',
     outcomes: {
       'modern → legacy': passes,
-      'legacy → modern': translated(
-        'blocks become others, and structured content is wrapped or taken off, as the revision wants',
-      ),
+      'legacy → modern': translated('audio and links become other content; structured content is wrapped or removed'),
     },
     tests: {
       'eras/legacy-to-modern/calls.test.ts':
@@ -103,15 +98,15 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     },
   },
   {
-    title: 'A stream that breaks during a call',
+    title: 'Resuming the stream of a call',
     outcomes: {
       'modern → legacy': impossible(
-        'the stream is the request of a modern client',
-        'the server is told that the call is canceled, and the client has to call again; a stream of the server that breaks is resumed unseen',
+        'the stream is the request',
+        'if the client is cut off, the call is canceled; a broken stream of the server is resumed',
       ),
       'legacy → modern': impossible(
-        'the stream is the request at a modern server',
-        'a client comes back for the rest as ever; when the stream of the server breaks, the client gets an error, as nobody can tell whether the tool has run',
+        'the stream is the request',
+        'if the server is cut off, the client gets an error, and the tool may have run; the client can resume its own stream',
       ),
     },
     tests: {
