@@ -1,7 +1,7 @@
 /** Brings the generated parts of the documents up to date; tests fail when they are not. Needs a current build. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { renderCapacity } from '../bench/report/capacity.ts';
+import { renderCapacity, renderClusterResults } from '../bench/report/capacity.ts';
 import { renderChart } from '../bench/report/chart.ts';
 import type { ClusterRun } from '../bench/report/cluster-run.ts';
 import type { LastRun } from '../bench/report/last-run.ts';
@@ -38,7 +38,8 @@ for (const theme of THEME_NAMES) {
 }
 
 const clusterRun: ClusterRun = JSON.parse(await readFile(new URL('bench/last-cluster-run.json', ROOT), 'utf8'));
-await updateParts('docs/guide/scaling.md', { capacity: () => renderCapacity(clusterRun) });
+await writeFile(new URL('bench/cluster-results.md', ROOT), renderClusterResults(clusterRun));
+await updateParts('docs/reference/scaling.md', { capacity: () => renderCapacity(clusterRun) });
 await updateParts('README.md', { hosts: renderHostTable });
 await updateParts('docs/reference/options.md', { options: renderOptionsTable });
 await updateParts('docs/reference/compatibility.md', COMPATIBILITY_PARTS);

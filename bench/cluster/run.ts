@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readVersion, rootPath } from '../bridges/programs.ts';
-import { renderCapacity } from '../report/capacity.ts';
+import { renderClusterResults } from '../report/capacity.ts';
 import { type ClusterRun, describeClusterRun } from '../report/cluster-run.ts';
 import { renderRun } from '../report/run-text.ts';
 import { type CallEffort, MEASURED_CALLS, measureCalls } from './calls.ts';
@@ -104,6 +104,6 @@ if (effort === FULL) {
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const run = describeClusterRun({ seconds, rounds, callsOfARound, calls, pairs, rest, sessions }, versions);
   writeFileSync(LAST_RUN, renderRun(run));
-  console.log(renderCapacity(run));
+  console.log(renderClusterResults(run));
 }
 console.log(`${calls.length + pairs.length + 2} passed, 0 failed`);

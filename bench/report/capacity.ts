@@ -1,4 +1,4 @@
-/** The generated part of docs/guide/scaling.md: what the last run of `npm run bench:cluster` measured, and what follows from it. */
+/** What the last run of `npm run bench:cluster` measured, and what follows from it: in short for docs/reference/scaling.md, and in full. */
 import { geometricMean, median, medianRatio } from '../measure/statistics.ts';
 import {
   CALLS_IN_FLIGHT,
@@ -17,6 +17,13 @@ const TITLES: Readonly<Record<CallKind, string>> = {
   remote: 'a tool of a remote server, one message in response',
   'remote-stream': 'a tool of a remote server, eleven messages in response',
   modern: 'a tool of a remote server of 2026-07-28',
+};
+const SHORT_TITLES: Readonly<Record<CallKind, string>> = {
+  ping: '`ping` to a command',
+  tool: '`echo` of server-everything, a command',
+  remote: 'a tool at a URL, one message',
+  'remote-stream': 'a tool at a URL, eleven messages',
+  modern: 'a tool at a URL, 2026-07-28 (never forwarded)',
 };
 const PAIR_TITLES: Readonly<Record<PairKind, string>> = {
   command: 'a tool of a command, one message in response',
@@ -38,9 +45,32 @@ const MANY_SESSIONS = 10_000;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
+/** The generated part of docs/reference/scaling.md. */
 export function renderCapacity(run: ClusterRun): string {
+  const { machine, rest, sessions, calls } = run;
+  const rows = calls.map((figures) => {
+    const rate = 1e6 / median(figures.routes.alone.many.owner);
+    const gain = gainOf(figures, 0);
+    return [SHORT_TITLES[figures.kind], twoDigits(rate), `${twoDigits(rate * gain)} (${times(gain)})`];
+  });
+  const ofACall = Math.max(...calls.map(({ redisCommands }) => redisCommands));
+  return `Calls a second, calculated from the processor time of mcp-portage on ${machine.cpu}, behind round robin, where ${REPLICAS - 1} of ${REPLICAS} calls
+are forwarded ([measurements](../../bench/cluster-results.md)):
+
+${table(['Call', 'One replica, one core', 'Three replicas, one core each'], rows)}
+
+Forwarding costs about ${micros(forwardingMicros(run))} of processor time. Redis gets ${shown(ofACall)} commands for a call, ${shown(sessions.redisCommands)} for a new session with a
+server at a URL, and at rest ${shown(rest.commands / LEASE_SECONDS, 2)} a second from each replica and ${shown(rest.commandsPerPeer / LEASE_SECONDS, 2)} more for each other one that it knows. ${twoDigits(MANY_SESSIONS)} such
+sessions take ${mib(MANY_SESSIONS * median(sessions.bytes))} in replicas, ${mib(MANY_SESSIONS * median(sessions.bytesWithStream))} with open streams, and ${mib(MANY_SESSIONS * sessions.redisMemoryBytes)} in Redis.`;
+}
+
+/** The page bench/cluster-results.md. */
+export function renderClusterResults(run: ClusterRun): string {
   const { machine, versions, callsOfARound } = run;
-  return `### Measured
+  return `<!-- Made by \`npm run docs\` from bench/last-cluster-run.json. -->
+# Results of several replicas
+
+## Measured
 
 On ${run.date}, on ${machine.cores} cores of ${machine.cpu}, with mcp-portage ${versions['mcp-portage']}, Node ${versions.Node} and Redis ${versions.Redis}:
 ${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, with new processes every few rounds, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
@@ -66,11 +96,12 @@ Redis and memory:
 
 ${renderHoldings(run)}
 
-### Calculated from these figures
+## Calculated from these figures
 
 ${renderGains(run)}
 
-${renderCalculated(run)}`;
+${renderCalculated(run)}
+`;
 }
 
 function renderCalls({ calls }: ClusterRun): string {
@@ -176,20 +207,18 @@ function renderGains({ calls }: ClusterRun): string {
 
 ${table(head, rows)}
 
-Behind a balancer that remembers sessions, as [HAProxy can](#load-balancers), none is forwarded, and three replicas serve
+Behind a balancer that remembers sessions, as [HAProxy can](../docs/guide/scaling.md#load-balancers), none is forwarded, and three replicas serve
 ${REPLICAS} times as many calls as one, as long as the sessions are spread evenly.`;
 }
 
 function renderCalculated(run: ClusterRun): string {
   const { rest, sessions } = run;
-  const ping = figuresOf(run, 'ping');
   const perSecond = rest.commands / LEASE_SECONDS;
   const perPeer = rest.commandsPerPeer / LEASE_SECONDS;
   const ofMany = MANY_REPLICAS * (perSecond + (MANY_REPLICAS - 1) * perPeer);
   const bytesOfMany = (MANY_REPLICAS * (rest.bytes + (MANY_REPLICAS - 1) * rest.bytesPerPeer)) / LEASE_SECONDS;
-  const forwarding = median(differences(workOf(ping.routes.forwarded.many), workOf(ping.routes.owned.many)));
   return [
-    `- **Forwarding** adds about ${micros(forwarding)} of processor time to a call, and nothing to the server's own work. The more work a
+    `- **Forwarding** adds about ${micros(forwardingMicros(run))} of processor time to a call, and nothing to the server's own work. The more work a
   call is for its server, the closer three replicas come to three times as many calls.`,
     `- **Redis at rest**, with the default \`--lease\` of ${LEASE_SECONDS} s: ${shown(perSecond, 2)} commands a second from each replica, and ${shown(perPeer, 2)} more for
   each other replica that it knows. ${MANY_REPLICAS} replicas that all know each other send ${twoDigits(ofMany)} commands a second
@@ -198,6 +227,12 @@ function renderCalculated(run: ClusterRun): string {
     `- **${twoDigits(MANY_SESSIONS)} sessions** with remote servers take ${mib(MANY_SESSIONS * median(sessions.bytes))} of memory in their replicas, ${mib(MANY_SESSIONS * median(sessions.bytesWithStream))} with open
   streams, and ${mib(MANY_SESSIONS * sessions.redisMemoryBytes)} in Redis. The messages on their streams come on top, up to 1000 for each stream.`,
   ].join('\n');
+}
+
+/** Of processor time, for one call. */
+function forwardingMicros(run: ClusterRun): number {
+  const { routes } = figuresOf(run, 'ping');
+  return median(differences(workOf(routes.forwarded.many), workOf(routes.owned.many)));
 }
 
 function figuresOf({ calls }: ClusterRun, kind: CallKind): CallFigures {

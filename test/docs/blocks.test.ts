@@ -1,7 +1,7 @@
 /** The files that documents show: each is read by the program that it is for, or by a parser of its language. */
 import { spawnSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 import { read } from '../cli/config-file/read-text.ts';
@@ -57,7 +57,7 @@ test('every block of YAML is checked here', (t) => {
     blocksIn('yaml')
       .map(({ path }) => path)
       .sort(),
-    ['docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/reference/metrics.md'],
+    ['docs/reference/metrics.md', 'docs/reference/scaling.md'],
   );
 });
 
@@ -69,65 +69,11 @@ test('the configuration of Prometheus asks for the metrics of a bridge', (t) => 
 });
 
 test('the configuration of Prometheus finds all replicas by asking one', (t) => {
-  const block = blocksIn('yaml').find(
-    ({ path, text }) => path.endsWith('/scaling.md') && text.startsWith('scrape_configs'),
-  );
+  const block = blocksIn('yaml').find(({ path }) => path.endsWith('/scaling.md'));
   const [job] = parse(block?.text ?? '', { strict: true }).scrape_configs;
   const [discovery] = job.http_sd_configs;
   t.is(new URL(discovery.url).pathname, '/metrics/replicas');
   t.deepEqual(discovery.authorization, job.authorization);
-});
-
-test('the Deployment runs a bridge that takes its options, and its parts name each other', (t) => {
-  const block = blocksIn('yaml').find(
-    ({ path, text }) => path.endsWith('/scaling.md') && text.startsWith('apiVersion'),
-  );
-  const [deployment, service, ...more] = parseAllDocuments(block?.text ?? '', { strict: true }).map((document) => {
-    t.deepEqual(document.errors, []);
-    return document.toJS();
-  });
-  t.deepEqual(more, []);
-  t.like(deployment, { apiVersion: 'apps/v1', kind: 'Deployment' });
-  t.like(service, { apiVersion: 'v1', kind: 'Service' });
-  const { selector, template } = deployment.spec;
-  t.deepEqual(template.metadata.labels, selector.matchLabels);
-  t.deepEqual(service.spec.selector, selector.matchLabels);
-
-  const [container] = template.spec.containers;
-  const [{ containerPort }] = container.ports;
-  t.is(service.spec.ports[0].targetPort, containerPort);
-  for (const probe of ['readinessProbe', 'livenessProbe']) t.is(container[probe].httpGet.port, containerPort, probe);
-  const volumes = template.spec.volumes.map(({ name }: { readonly name: string }) => name);
-  t.deepEqual(
-    container.volumeMounts.map(({ name }: { readonly name: string }) => name),
-    volumes,
-  );
-
-  const words = [...container.command, ...container.args].map((word) => word.replaceAll('$(POD_IP)', '10.0.0.5'));
-  t.deepEqual(words.slice(0, 3), ['npx', '-y', 'mcp-portage']);
-  const names = container.env.map(({ name }: { readonly name: string }) => name);
-  t.deepEqual(names, ['POD_IP', 'MCP_PORTAGE_STORE']);
-  const { config, warnings } = configOf(words.slice(3), { MCP_PORTAGE_STORE: 'rediss://redis.example:6379' });
-  t.like(config.listener, { addresses: [{ kind: 'tcp', host: '0.0.0.0', port: containerPort }] });
-  // In front of it is something that ends TLS.
-  t.is(warnings.length, 1);
-  t.regex(warnings[0] ?? '', /without TLS/);
-  const grace = /--shutdown-grace (\d+)s/.exec(words.join(' '))?.[1];
-  t.true(template.spec.terminationGracePeriodSeconds > Number(grace));
-});
-
-test('the configuration of Envoy cuts no stream, repeats nothing that was sent, and its parts name each other', (t) => {
-  const block = blocksIn('yaml').find(({ text }) => text.startsWith('static_resources'));
-  const { listeners, clusters } = parse(block?.text ?? '', { strict: true }).static_resources;
-  const manager = listeners[0].filter_chains[0].filters[0].typed_config;
-  const { route } = manager.route_config.virtual_hosts[0].routes[0];
-  t.is(route.timeout, '0s');
-  t.is(route.retry_policy.retry_on, 'connect-failure,refused-stream');
-  // Streams say something every 15 s.
-  t.true(Number.parseInt(manager.stream_idle_timeout, 10) > 15);
-  t.is(route.cluster, clusters[0].name);
-  t.is(clusters[0].load_assignment.cluster_name, clusters[0].name);
-  t.is(clusters[0].health_checks[0].http_health_check.path, '/readyz');
 });
 
 // ---- systemd

@@ -53,7 +53,6 @@ const ENV = {
   TOKEN: SECRET,
   ALICE_TOKEN: SECRET,
   STATUS_TOKEN: SECRET,
-  CLUSTER_KEY: SECRET,
   HUB_URL: 'wss://hub.example.com/mcp/',
   HOME: '/home/me',
 };

@@ -17,7 +17,7 @@ export interface Block {
   readonly text: string;
 }
 
-const BENCH = ['bench/README.md', 'bench/results.md', 'bench/what-was-tried.md'];
+const BENCH = ['bench/README.md', 'bench/results.md', 'bench/cluster-results.md', 'bench/what-was-tried.md'];
 const AT_THE_TOP = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...BENCH];
 
 export const DOCUMENTS: readonly Document[] = [...AT_THE_TOP, ...below('docs'), ...below('.github')].map((path) => ({

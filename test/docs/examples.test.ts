@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { parse, parseAllDocuments } from 'yaml';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 import { startBridge } from '../support/bridge.ts';
@@ -24,10 +25,10 @@ const around = {
 } as const;
 
 /** As they stand in YAML, which is JSON but for the quotes. */
-function configOf(words: string, env: Readonly<Record<string, string>> = {}) {
+function configOf(words: string, env: Readonly<Record<string, string>> = {}, readFile = around.readFile) {
   const commandLine = parseCommandLine(JSON.parse(words.replaceAll("'", '"')));
   if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
-  return parseConfig(commandLine, { ...around, env });
+  return parseConfig(commandLine, { ...around, env, readFile });
 }
 
 test('the client configurations of the guide are JSON and the same as in examples/clients', async (t) => {
@@ -74,6 +75,58 @@ test('the Kubernetes example runs the health check of the image', async (t) => {
   t.regex(check, /healthcheck/);
   const pod = (await example('kubernetes-sidecar.yaml')).replaceAll("'", '"');
   t.true(pod.includes(`command: ${check}`));
+});
+
+test('the Deployment of replicas runs a bridge that takes its options, and its parts name each other', async (t) => {
+  const text = await example('kubernetes-replicas.yaml');
+  const [deployment, service, ...more] = parseAllDocuments(text, { strict: true }).map((document) => {
+    t.deepEqual(document.errors, []);
+    return document.toJS();
+  });
+  t.deepEqual(more, []);
+  t.like(deployment, { apiVersion: 'apps/v1', kind: 'Deployment' });
+  t.like(service, { apiVersion: 'v1', kind: 'Service' });
+  const { selector, template } = deployment.spec;
+  t.deepEqual(template.metadata.labels, selector.matchLabels);
+  t.deepEqual(service.spec.selector, selector.matchLabels);
+
+  const [container] = template.spec.containers;
+  const [{ containerPort }] = container.ports;
+  t.is(service.spec.ports[0].targetPort, containerPort);
+  for (const probe of ['readinessProbe', 'livenessProbe']) t.is(container[probe].httpGet.port, containerPort, probe);
+  const volumes = template.spec.volumes.map(({ name }: { readonly name: string }) => name);
+  t.deepEqual(
+    container.volumeMounts.map(({ name }: { readonly name: string }) => name),
+    volumes,
+  );
+
+  const words = [...container.command, ...container.args].map((word) => word.replaceAll('$(POD_IP)', '10.0.0.5'));
+  t.deepEqual(words.slice(0, 3), ['npx', '-y', 'mcp-portage']);
+  const names = container.env.map(({ name }: { readonly name: string }) => name);
+  t.deepEqual(names, ['POD_IP', 'MCP_PORTAGE_STORE']);
+  const readFile = () => ({ text: 'x'.repeat(40), isOpenToAll: false });
+  const env = { MCP_PORTAGE_STORE: 'rediss://redis.example:6379' };
+  const { config, warnings } = configOf(JSON.stringify(words.slice(3)), env, readFile);
+  t.like(config.listener, { addresses: [{ kind: 'tcp', host: '0.0.0.0', port: containerPort }] });
+  // In front of it is something that ends TLS.
+  t.is(warnings.length, 1);
+  t.regex(warnings[0] ?? '', /without TLS/);
+  const grace = /--shutdown-grace (\d+)s/.exec(words.join(' '))?.[1];
+  t.true(template.spec.terminationGracePeriodSeconds > Number(grace));
+});
+
+test('the configuration of Envoy cuts no stream, repeats nothing that was sent, and its parts name each other', async (t) => {
+  const text = await example('proxies/envoy-replicas.yaml');
+  const { listeners, clusters } = parse(text, { strict: true }).static_resources;
+  const manager = listeners[0].filter_chains[0].filters[0].typed_config;
+  const { route } = manager.route_config.virtual_hosts[0].routes[0];
+  t.is(route.timeout, '0s');
+  t.is(route.retry_policy.retry_on, 'connect-failure,refused-stream');
+  // Streams say something every 15 s.
+  t.true(Number.parseInt(manager.stream_idle_timeout, 10) > 15);
+  t.is(route.cluster, clusters[0].name);
+  t.is(clusters[0].load_assignment.cluster_name, clusters[0].name);
+  t.is(clusters[0].health_checks[0].http_health_check.path, '/readyz');
 });
 
 test('the command in the systemd example is accepted', async (t) => {

@@ -46,6 +46,10 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'a minute': ['observe/refusal-log.ts', 'PERIOD_MS'],
     'five minutes': ['upstream/resilience/trials.ts', 'MAX_PAUSE_MS'],
   },
+  'docs/guide/scaling.md': {
+    '15 s': ['downstream/http/event-stream-writer.ts', 'KEEP_ALIVE_MS'],
+    '200 ms': { of: 'HAProxy, which waits that long for more data' },
+  },
   'docs/guide/security.md': { '200 characters': ['process/shown-arguments.ts', 'MAX_ARGUMENT_LENGTH'] },
   'docs/guide/serve.md': {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
@@ -148,7 +152,7 @@ const ELSEWHERE = [
   'docs/reference/options.md',
   'docs/reference/limits.md',
   'docs/reference/hosts.md',
-  'docs/guide/scaling.md',
+  'docs/reference/scaling.md',
 ];
 
 const pages = FOR_USERS.filter(({ path }) => !ELSEWHERE.includes(path)).map(({ path, text }) => ({

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { renderCapacity } from '../../bench/report/capacity.ts';
+import { renderCapacity, renderClusterResults } from '../../bench/report/capacity.ts';
 import { renderChart } from '../../bench/report/chart.ts';
 import type { ClusterRun } from '../../bench/report/cluster-run.ts';
 import type { LastRun } from '../../bench/report/last-run.ts';
@@ -24,9 +24,10 @@ test('what the README tells to paste into hosts is what mcp-portage snippet says
   t.is(generatedPart(documentAt('README.md'), 'hosts'), renderHostTable());
 });
 
-test('the guide has the figures of the last run of several replicas (npm run docs)', async (t) => {
+test('the reference and the results have the figures of the last run of several replicas (npm run docs)', async (t) => {
   const run: ClusterRun = JSON.parse(await textOf('bench/last-cluster-run.json'));
-  t.is(generatedPart(documentAt('docs/guide/scaling.md'), 'capacity'), renderCapacity(run));
+  t.is(generatedPart(documentAt('docs/reference/scaling.md'), 'capacity'), renderCapacity(run));
+  t.is(documentAt('bench/cluster-results.md'), renderClusterResults(run));
 });
 
 for (const [name, probe] of Object.entries(PROBES)) {

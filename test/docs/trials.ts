@@ -27,6 +27,7 @@ const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
+const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -55,9 +56,23 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage --dial env:HUB_URL -- python my_device.py': ACCEPTED,
 
   // ---- several replicas
-  'export CLUSTER_KEY=$(openssl rand -base64 32)': { kind: 'not tried', reason: 'it sets a variable of the shell' },
-  'mcp-portage --host 0.0.0.0 --store rediss://redis.example:6379 --advertise http://10.0.0.5:8000 --cluster-key env:CLUSTER_KEY --auth-token file:/run/secrets/token -- npx -y @modelcontextprotocol/server-everything':
+  'mcp-portage --port 8001 -- npx -y @modelcontextprotocol/server-everything': REPLICAS,
+  "redis-server --save '' --maxmemory-policy noeviction": REPLICAS,
+  '(umask 077; openssl rand -base64 32 > cluster-key)': REPLICAS,
+  'mcp-portage --port 8001 --store redis://127.0.0.1:6379 --advertise http://127.0.0.1:8001 --cluster-key file:cluster-key -- npx -y @modelcontextprotocol/server-everything':
+    REPLICAS,
+  'mcp-portage --port 8002 --store redis://127.0.0.1:6379 --advertise http://127.0.0.1:8002 --cluster-key file:cluster-key -- npx -y @modelcontextprotocol/server-everything':
+    REPLICAS,
+  'mcp-portage --port 8003 --store redis://127.0.0.1:6379 --advertise http://127.0.0.1:8003 --cluster-key file:cluster-key -- npx -y @modelcontextprotocol/server-everything':
+    REPLICAS,
+  "sed 's/:80$/127.0.0.1:8000/; s/10.0.0.5:8000/127.0.0.1:8001/; s/10.0.0.6:8000/127.0.0.1:8002/; s/10.0.0.7:8000/127.0.0.1:8003/' examples/proxies/haproxy-replicas.cfg > haproxy.cfg":
+    REPLICAS,
+  'haproxy -f haproxy.cfg': REPLICAS,
+  'mcp-portage probe http://127.0.0.1:8000/mcp': REPLICAS,
+  'mcp-portage top --all http://127.0.0.1:8000': REPLICAS,
+  'mcp-portage --host 0.0.0.0 --store rediss://redis.example:6379 --advertise http://10.0.0.5:8000 --cluster-key file:/run/secrets/cluster-key --auth-token file:/run/secrets/token -- npx -y @modelcontextprotocol/server-everything':
     ACCEPTED,
+  'kubectl apply -f examples/kubernetes-replicas.yaml': { kind: 'elsewhere', test: 'test/docs/examples.test.ts' },
 
   // ---- who may call
   'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- uvx mcp-server-time':

@@ -156,7 +156,7 @@ test(`a store that wants a certificate of its clients gets one${WHY}`, async (t)
   await t.throwsAsync(open(url, TRUST), { code: 'ERR_STORE_UNAVAILABLE' });
 });
 
-/** What docs/guide/scaling.md says is enough. */
+/** What docs/reference/scaling.md says is enough. */
 const RIGHTS = '-@all +eval +evalsha +get +set +del +hget +hset +hmget +pexpire +xadd +xrange +info +client';
 
 /** A user that may do what it has to. */
