@@ -2,48 +2,68 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { findFlag, OPTIONS } from '../../src/cli/options/option-table.ts';
-import { LIMIT_TESTS } from './limit-tests.ts';
+import { LIMITS_IN_SOURCE } from './limit-tests.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = await readFile(new URL('docs/reference/limits.md', root), 'utf8');
 
-/** The rows of both tables: limit, default, flag or constant, what happens. */
-const rows = text
-  .split('\n')
-  .filter((line) => line.startsWith('| ') && !line.startsWith('| Limit '))
-  .map((line) => line.split('|').map((cell) => cell.trim()));
+interface Row {
+  readonly limit: string;
+  readonly figures: string;
+  /** Empty below "Fixed limits". */
+  readonly flags: readonly string[];
+  readonly beyond: string;
+}
 
-const namesIn = (cell: string | undefined): readonly string[] =>
-  [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+const rowsOf = (part: string): readonly (readonly string[])[] =>
+  part
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| Limit '))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
 
-test('every limit in docs/reference/limits.md has a default, a name, a consequence and a test that is there', async (t) => {
+const namesIn = (cell: string): readonly string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+
+const [settable = '', fixed = ''] = text.split('## Fixed limits');
+const rows: readonly Row[] = [
+  ...rowsOf(settable).map(([, limit = '', figures = '', flags = '', beyond = '']) => ({
+    limit,
+    figures,
+    flags: namesIn(flags),
+    beyond,
+  })),
+  ...rowsOf(fixed).map(([, limit = '', figures = '', beyond = '']) => ({ limit, figures, flags: [], beyond })),
+];
+
+test('every limit in docs/reference/limits.md has a value, a consequence, a place in the source and a test that is there', async (t) => {
   t.true(rows.length > 25, String(rows.length));
-  for (const [, limit = '', ...cells] of rows) t.false(cells.slice(0, 3).includes(''), limit);
-  t.deepEqual(Object.keys(LIMIT_TESTS).sort(), rows.map(([, limit = '']) => limit).sort());
-  for (const [limit, files] of Object.entries(LIMIT_TESTS)) {
-    t.true(files.length > 0, limit);
-    for (const file of files) await t.notThrowsAsync(access(new URL(file, root)), `${limit}: ${file}`);
+  for (const { limit, figures, beyond } of rows) t.false([figures, beyond].includes(''), limit);
+  t.deepEqual(Object.keys(LIMITS_IN_SOURCE).sort(), rows.map(({ limit }) => limit).sort());
+  for (const [limit, { tests }] of Object.entries(LIMITS_IN_SOURCE)) {
+    t.true(tests.length > 0, limit);
+    for (const file of tests) await t.notThrowsAsync(access(new URL(file, root)), `${limit}: ${file}`);
   }
 });
 
-test('what a flag sets is among the limits that can be set, and nothing else', (t) => {
-  const settable = text.indexOf('## Limits that you can set');
-  const fixed = text.indexOf('## Fixed limits');
-  t.true(settable > 0 && fixed > settable);
-  for (const [, limit = '', , name = ''] of rows) {
-    const isBeforeFixed = text.indexOf(`| ${limit} |`) < fixed;
-    t.is(
-      namesIn(name).some((each) => each.startsWith('--')),
-      isBeforeFixed,
-      limit,
-    );
+/** The limit of the WebSocket library, which the program does not set. */
+const OF_OTHERS = ['fragments of a WebSocket message'];
+
+test('what can be set has an option, and what is fixed a constant', (t) => {
+  t.true(rowsOf(settable).length > 0 && rowsOf(fixed).length > 0);
+  for (const [index, { limit, flags }] of rows.entries()) {
+    if (index < rowsOf(settable).length)
+      t.true(flags.length > 0 && flags.every((flag) => flag.startsWith('--')), limit);
+    else t.is((LIMITS_IN_SOURCE[limit]?.constants ?? []).length > 0, !OF_OTHERS.includes(limit), limit);
   }
 });
 
-test('the flags in the table are options, the constants are in the source', async (t) => {
-  const names = rows.flatMap(([, , , name]) => namesIn(name));
+const settersOf = ({ limit, flags }: Row): readonly string[] => [
+  ...flags,
+  ...(LIMITS_IN_SOURCE[limit]?.constants ?? []),
+];
+
+test('the flags of limits are options, the constants are in the source', async (t) => {
   const source = await readSource();
-  for (const name of names) {
+  for (const name of rows.flatMap(settersOf)) {
     const isKnown = name.startsWith('--')
       ? findFlag(name) !== undefined
       : new RegExp(`\\bconst ${name}\\b`).test(source);
@@ -53,12 +73,12 @@ test('the flags in the table are options, the constants are in the source', asyn
 
 test('the figures of the table are those of the options and of the source', async (t) => {
   const source = await readSource();
-  const wrong = rows.flatMap(([, limit, figures = '', names]) =>
-    namesIn(names).flatMap((name) => {
+  const wrong = rows.flatMap((row) =>
+    settersOf(row).flatMap((name) => {
       const values = name.startsWith('--') ? defaultsOf(name) : constantsIn(source, name);
       const shown = values.flatMap(writtenForms);
-      if (shown.length === 0 || shown.some((form) => hasFigure(figures, form))) return [];
-      return [`${limit}: ${name} is ${shown.join(' or ')}, and the table says ${figures}`];
+      if (shown.length === 0 || shown.some((form) => hasFigure(`${row.figures} ${row.beyond}`, form))) return [];
+      return [`${row.limit}: ${name} is ${shown.join(' or ')}, and the table says ${row.figures}`];
     }),
   );
   t.deepEqual(wrong, []);
@@ -107,7 +127,7 @@ function writtenForms(value: string): readonly string[] {
 }
 
 test('every option that limits something is in the table', (t) => {
-  const named = rows.flatMap(([, , , name]) => namesIn(name));
+  const named = rows.flatMap(({ flags }) => flags);
   for (const { flag } of OPTIONS) {
     if (flag.startsWith('--max-') || flag === '--pool-size') t.true(named.includes(flag), flag);
   }
