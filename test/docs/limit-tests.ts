@@ -185,7 +185,7 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['HIGH_WATER_BYTES'],
     tests: ['test/http/websocket/connection.test.ts', 'test/downstream/websocket/abuse.test.ts'],
   },
-  'silence of a WebSocket peer; unanswered pings then': {
+  'silence of a WebSocket peer until it is pinged; unanswered pings': {
     constants: ['PING_MS', 'MAX_MISSED_PINGS'],
     tests: ['test/http/websocket/connection.test.ts'],
   },
@@ -226,7 +226,7 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['MAX_WAITING', 'MAX_CHECKING'],
     tests: ['test/http/auth/jwt-verifier.test.ts', 'test/http/auth/unknown-keys.test.ts'],
   },
-  "fetches of an issuer's keys for unknown ones; unknown key ids remembered; their characters": {
+  "fetches of an issuer's keys for an unknown key; unknown key ids that are remembered; their characters": {
     constants: ['UNKNOWN_KEY_PAUSE_MS', 'UNKNOWN_KEYS'],
     tests: ['test/http/auth/key-source.test.ts', 'test/http/auth/unknown-keys.test.ts'],
   },
