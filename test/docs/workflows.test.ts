@@ -1,9 +1,14 @@
 /** The workflows run only where the repository is hosted, so what can be known about them before is checked here. */
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { splitWords } from './documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const FOLDER = '.github/workflows/';
@@ -15,6 +20,7 @@ const Step = z.strictObject({
   uses: z.string().optional(),
   run: z.string().optional(),
   with: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  env: z.record(z.string(), z.string()).optional(),
 });
 const Job = z.strictObject({
   'runs-on': z.string(),
@@ -193,6 +199,32 @@ test('a release has the images for both processors with provenance and a list of
     ?.job.strategy?.matrix.include?.map((entry) => (typeof entry === 'object' ? entry.name : entry));
   t.deepEqual(names, ['linux-x64', 'linux-arm64', 'macos-arm64', 'macos-x64', 'windows-x64']);
   for (const job of ['image', 'release']) t.truthy(withOf(job, 'actions/attest-build-provenance'), job);
+});
+
+test('the published package names the repository that publishes it, its page and where to report bugs', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'package-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'package.json');
+  const ours = await readFile(new URL('package.json', ROOT), 'utf8');
+  await writeFile(file, ours);
+
+  const steps = (await readJobs(t)).find(({ name }) => name === 'publish.yml npm')?.job.steps ?? [];
+  const [setting, publishing] = ['npm pkg set ', 'npm publish'].map((command) =>
+    steps.findIndex(({ run }) => run?.startsWith(command)),
+  );
+  t.true(Number(setting) >= 0 && Number(setting) < Number(publishing), 'set before the package is packed');
+  const { run = '', env = {} } = steps[Number(setting)] ?? {};
+  t.deepEqual(env, { REPOSITORY: `\${{ github.server_url }}/\${{ github.repository }}` });
+  const args = splitWords(run.replaceAll('$REPOSITORY', 'https://example.com/owner/name')).slice(1);
+  await promisify(execFile)('npm', args, { cwd: folder, shell: process.platform === 'win32' });
+
+  const address = 'https://example.com/owner/name';
+  t.deepEqual(JSON.parse(await readFile(file, 'utf8')), {
+    ...JSON.parse(ours),
+    repository: { type: 'git', url: `git+${address}.git` },
+    homepage: `${address}#readme`,
+    bugs: { url: `${address}/issues` },
+  });
 });
 
 test('the tests run on Linux, macOS and Windows, and the images are built where there is an engine', async (t) => {
