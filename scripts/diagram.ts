@@ -1,72 +1,96 @@
-/** The picture of the README: who can talk to whom. */
-import { escapeXml, FONT, THEMES, type ThemeName } from './picture-themes.ts';
+/** The picture of the README: who can talk to whom. It is as narrow as a telephone, so that its words are read there as well. */
+import { escapeXml, FONT, THEMES, type Theme, type ThemeName } from './picture-themes.ts';
 
-interface Box {
+interface Era {
   readonly title: string;
-  readonly detail: string;
+  readonly revisions: string;
+  readonly transports: readonly string[];
 }
 
-/** In use, though the specification does not have them. */
-const CARRIERS: Box = { title: 'WebSocket, sockets', detail: 'not in the specification' };
+const LEGACY: Era = {
+  title: 'Legacy',
+  revisions: 'up to 2025-11-25',
+  transports: ['stdio', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket, sockets'],
+};
+const MODERN: Era = {
+  title: 'Modern',
+  revisions: '2026-07-28',
+  transports: ['stdio', 'Streamable HTTP', 'WebSocket, sockets'],
+};
 
-const CLIENTS: readonly Box[] = [
-  { title: 'stdio', detail: 'Claude Desktop, any host' },
-  { title: 'HTTP+SSE', detail: '2024-11-05' },
-  { title: 'Streamable HTTP', detail: '2025-03-26 to 2025-11-25' },
-  { title: 'Stateless HTTP, stdio', detail: '2026-07-28' },
-  CARRIERS,
-];
+const TITLE =
+  'Legacy and modern clients reach legacy and modern servers through mcp-portage, over stdio, HTTP+SSE, Streamable HTTP, WebSocket and sockets. Messages between the eras are translated.';
 
-const SERVERS: readonly Box[] = [
-  { title: 'A command', detail: 'stdio, any revision' },
-  { title: 'HTTP+SSE', detail: '2024-11-05' },
-  { title: 'Streamable HTTP', detail: '2025-03-26 to 2025-11-25' },
-  { title: 'Stateless HTTP', detail: '2026-07-28' },
-  CARRIERS,
-];
+const WIDTH = 420;
+/** Pages show the picture larger than it is drawn where they have room. */
+const SHOWN = 560;
+const TOP = 32;
+const BOX = { width: 138, height: 124, gap: 20 } as const;
+const FRAME = { left: 156, width: 108, header: 30 } as const;
+const BOTTOM = TOP + 2 * BOX.height + BOX.gap;
+const HEIGHT = BOTTOM + 4;
+const MIDDLE = WIDTH / 2;
+const LABEL = { width: 90, height: 22 } as const;
 
-const WIDTH = 760;
-const BOX = { width: 200, height: 50, gap: 14 } as const;
-const TOP = 44;
-const CENTER = { left: 305, width: 150 } as const;
-const ROWS = CLIENTS.length;
-const HEIGHT = TOP + ROWS * BOX.height + (ROWS - 1) * BOX.gap + 14;
+/** Where the lines of an era leave its boxes: the one to its own era outside, the one to the other era inside. */
+const SPREAD = 11;
+const LEGACY_Y = TOP + BOX.height / 2;
+const MODERN_Y = BOTTOM - BOX.height / 2;
 
 export function renderDiagram(name: ThemeName): string {
   const theme = THEMES[name];
-  const yOf = (index: number): number => TOP + index * (BOX.height + BOX.gap);
-  const column = (boxes: readonly Box[], x: number, heading: string): string =>
-    [
-      `<text x="${x + BOX.width / 2}" y="24" text-anchor="middle" font-size="14" font-weight="600" fill="${theme.faint}">${heading}</text>`,
-      ...boxes.map(
-        ({ title, detail }, index) =>
-          `<rect x="${x}" y="${yOf(index)}" width="${BOX.width}" height="${BOX.height}" rx="6" fill="${theme.box}" stroke="${theme.line}"/>` +
-          `<text x="${x + BOX.width / 2}" y="${yOf(index) + 22}" text-anchor="middle" font-size="14" font-weight="600" fill="${theme.text}">${escapeXml(title)}</text>` +
-          `<text x="${x + BOX.width / 2}" y="${yOf(index) + 39}" text-anchor="middle" font-size="12" fill="${theme.faint}">${escapeXml(detail)}</text>`,
-      ),
-    ].join('\n');
-  const middle = TOP + (HEIGHT - 14 - TOP) / 2;
-  const lines = CLIENTS.flatMap((_, index) => {
-    const y = yOf(index) + BOX.height / 2;
-    const end = middle + (index - (ROWS - 1) / 2) * 22;
-    const right = CENTER.left + CENTER.width;
-    return [curve(BOX.width + 8, y, CENTER.left, end), curve(right, end, WIDTH - BOX.width - 8, y)];
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" ${FONT}>
-<title>Clients of stdio, HTTP+SSE, Streamable HTTP, 2026-07-28, WebSocket and sockets reach servers of all of these through mcp-portage</title>
+  const right = WIDTH - 4 - BOX.width;
+  const sides = [
+    { heading: 'Any client', x: 4 },
+    { heading: 'Any server', x: right },
+  ];
+  const crossing = (from: number, to: number): string =>
+    `<path d="M${4 + BOX.width} ${from}C${MIDDLE - 10} ${from} ${MIDDLE + 10} ${to} ${right} ${to}"/>`;
+  const straight = (y: number): string => `<path d="M${4 + BOX.width} ${y}H${right}"/>`;
+  const label = (y: number, text: string): string => centered(MIDDLE, y, text, 12, theme.faint);
+  const translatedY = (LEGACY_Y + MODERN_Y) / 2;
+
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${SHOWN}" height="${Math.round((HEIGHT * SHOWN) / WIDTH)}" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" ${FONT}>
+<title>${TITLE}</title>
+<rect x="${FRAME.left}" y="${TOP}" width="${FRAME.width}" height="${BOTTOM - TOP}" rx="8" fill="${theme.box}" stroke="${theme.accent}"/>
+<path d="M${FRAME.left} ${TOP + FRAME.header}V${TOP + 8}q0 -8 8 -8H${FRAME.left + FRAME.width - 8}q8 0 8 8V${TOP + FRAME.header}z" fill="${theme.accent}"/>
+${centered(MIDDLE, TOP + 20, 'mcp-portage', 14, theme.accentText, 'bold')}
 <g fill="none" stroke="${theme.line}" stroke-width="1.5">
-${lines.join('\n')}
+${straight(LEGACY_Y - SPREAD)}
+${straight(MODERN_Y + SPREAD)}
 </g>
-${column(CLIENTS, 8, 'Any client')}
-${column(SERVERS, WIDTH - BOX.width - 8, 'Any server')}
-<rect x="${CENTER.left}" y="${middle - 56}" width="${CENTER.width}" height="112" rx="10" fill="${theme.accent}"/>
-<text x="${CENTER.left + CENTER.width / 2}" y="${middle - 4}" text-anchor="middle" font-size="18" font-weight="600" fill="${theme.accentText}">mcp-portage</text>
-<text x="${CENTER.left + CENTER.width / 2}" y="${middle + 18}" text-anchor="middle" font-size="12" fill="${theme.accentText}">one command, one port</text>
+<g fill="none" stroke="${theme.second}" stroke-width="2.5">
+${crossing(LEGACY_Y + SPREAD, MODERN_Y - SPREAD)}
+${crossing(MODERN_Y - SPREAD, LEGACY_Y + SPREAD)}
+</g>
+<rect x="${MIDDLE - LABEL.width / 2}" y="${translatedY - LABEL.height / 2}" width="${LABEL.width}" height="${LABEL.height}" rx="${LABEL.height / 2}" fill="${theme.second}"/>
+${centered(MIDDLE, translatedY + 4.5, 'translated', 13, theme.secondText, 'bold')}
+${label(LEGACY_Y - SPREAD - 5, 'passes')}
+${label(MODERN_Y + SPREAD - 5, 'passes')}
+${label(BOTTOM - 27, 'one command,')}
+${label(BOTTOM - 12, 'one port')}
+${sides
+  .flatMap(({ heading, x }) => [
+    centered(x + BOX.width / 2, 20, heading, 14, theme.faint, 'bold'),
+    box(LEGACY, x, TOP, theme),
+    box(MODERN, x, BOTTOM - BOX.height, theme),
+  ])
+  .join('\n')}
 </svg>
 `;
 }
 
-function curve(x: number, y: number, toX: number, toY: number): string {
-  const bend = (x + toX) / 2;
-  return `<path d="M${x} ${y}C${bend} ${y} ${bend} ${toY} ${toX} ${toY}"/>`;
+function box({ title, revisions, transports }: Era, x: number, y: number, theme: Theme): string {
+  const center = x + BOX.width / 2;
+  return [
+    `<rect x="${x}" y="${y}" width="${BOX.width}" height="${BOX.height}" rx="6" fill="${theme.box}" stroke="${theme.line}"/>`,
+    centered(center, y + 21, title, 14, theme.text, 'bold'),
+    centered(center, y + 38, revisions, 12, theme.faint),
+    ...transports.map((transport, index) => centered(center, y + 60 + index * 17, transport, 13, theme.text)),
+  ].join('\n');
+}
+
+function centered(x: number, y: number, text: string, size: number, color: string, weight?: 'bold'): string {
+  const bold = weight === undefined ? '' : ' font-weight="600"';
+  return `<text x="${x}" y="${y}" text-anchor="middle" font-size="${size}"${bold} fill="${color}">${escapeXml(text)}</text>`;
 }

@@ -6,6 +6,9 @@ export interface Theme {
   readonly box: string;
   readonly accent: string;
   readonly accentText: string;
+  /** Stands out beside the accent, also for those who see few colors. */
+  readonly second: string;
+  readonly secondText: string;
   readonly bar: string;
 }
 
@@ -17,6 +20,8 @@ export const THEMES = {
     box: '#f6f8fa',
     accent: '#0969da',
     accentText: '#ffffff',
+    second: '#bc4c00',
+    secondText: '#ffffff',
     bar: '#afb8c1',
   },
   dark: {
@@ -26,6 +31,8 @@ export const THEMES = {
     box: '#151b23',
     accent: '#1f6feb',
     accentText: '#ffffff',
+    second: '#f0883e',
+    secondText: '#0d1117',
     bar: '#656c76',
   },
 } as const satisfies Readonly<Record<string, Theme>>;
