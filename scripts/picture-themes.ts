@@ -10,6 +10,11 @@ export interface Theme {
   readonly second: string;
   readonly secondText: string;
   readonly bar: string;
+  /** Of a terminal. */
+  readonly page: string;
+  readonly green: string;
+  readonly red: string;
+  readonly cyan: string;
 }
 
 export const THEMES = {
@@ -23,6 +28,10 @@ export const THEMES = {
     second: '#bc4c00',
     secondText: '#ffffff',
     bar: '#afb8c1',
+    page: '#ffffff',
+    green: '#1a7f37',
+    red: '#d1242f',
+    cyan: '#0969da',
   },
   dark: {
     text: '#f0f6fc',
@@ -34,6 +43,10 @@ export const THEMES = {
     second: '#f0883e',
     secondText: '#0d1117',
     bar: '#656c76',
+    page: '#0d1117',
+    green: '#3fb950',
+    red: '#f85149',
+    cyan: '#4493f8',
   },
 } as const satisfies Readonly<Record<string, Theme>>;
 

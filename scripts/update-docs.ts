@@ -19,6 +19,8 @@ import { renderManPage } from './man-page.ts';
 import { renderOptionsTable } from './options-table.ts';
 import { THEME_NAMES } from './picture-themes.ts';
 import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
+import { record } from './recording/record.ts';
+import { keepTime, renderRecording } from './recording/render.ts';
 
 const ROOT = new URL('../', import.meta.url);
 
@@ -36,6 +38,9 @@ for (const theme of THEME_NAMES) {
   await writeFile(new URL(`docs/pictures/folders-${theme}.svg`, ROOT), folders);
   await writeFile(new URL(`docs/pictures/comparison-${theme}.svg`, ROOT), renderChart(lastRun, theme));
 }
+
+const recording = new URL('docs/pictures/quick-start.svg', ROOT);
+await writeFile(recording, renderRecording(keepTime(await record(), await readFile(recording, 'utf8'))));
 
 const clusterRun: ClusterRun = JSON.parse(await readFile(new URL('bench/last-cluster-run.json', ROOT), 'utf8'));
 await writeFile(new URL('bench/cluster-results.md', ROOT), renderClusterResults(clusterRun));
