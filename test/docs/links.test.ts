@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { anchorOf } from '../../site/pages.ts';
 import { DOCUMENTS, ROOT } from './documents.ts';
 
 interface Link {
@@ -26,8 +27,8 @@ function linksIn(path: string, text: string): readonly Link[] {
 function anchorsOf(text: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const [, title = ''] of withoutCode(text).matchAll(/^#+ (.+)$/gm)) {
-    const plain = title.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
-    const anchor = plain.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
+    const plain = title.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+    const anchor = anchorOf(plain);
     let unique = anchor;
     for (let count = 1; anchors.has(unique); count += 1) unique = `${anchor}-${count}`;
     anchors.add(unique);

@@ -25,6 +25,7 @@ const Step = z.strictObject({
 const Job = z.strictObject({
   'runs-on': z.string(),
   'timeout-minutes': z.number().positive(),
+  if: z.string().optional(),
   needs: z.union([z.string(), z.array(z.string())]).optional(),
   strategy: z
     .strictObject({
@@ -33,6 +34,7 @@ const Job = z.strictObject({
     })
     .optional(),
   permissions: Permissions.optional(),
+  environment: z.strictObject({ name: z.string(), url: z.string() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
   defaults: z.strictObject({ run: z.strictObject({ shell: z.string() }) }).optional(),
   steps: z.array(Step).min(1),
@@ -48,6 +50,7 @@ type Job = z.infer<typeof Job>;
 
 /** The jobs that may write, and what: each publishes to one place. */
 const MAY_WRITE: Readonly<Record<string, readonly string[]>> = {
+  'site.yml publish': ['pages', 'id-token'],
   'publish.yml npm': ['id-token'],
   'publish.yml image': ['packages', 'id-token', 'attestations'],
   'publish.yml release': ['contents', 'id-token', 'attestations'],
@@ -225,6 +228,16 @@ test('the published package names the repository that publishes it, its page and
     homepage: `${address}#readme`,
     bugs: { url: `${address}/issues` },
   });
+});
+
+test('the site is built for every pull request, and published from the main branch alone', async (t) => {
+  const { on } = Workflow.parse(parse(await readFile(new URL(`${FOLDER}site.yml`, ROOT), 'utf8')));
+  t.deepEqual(on, { push: { branches: ['main'] }, pull_request: null });
+  const jobs = await readJobs(t);
+  const jobOf = (name: string) => jobs.find((each) => each.name === `site.yml ${name}`)?.job;
+  t.is(jobOf('build')?.if, undefined);
+  t.true(jobOf('build')?.steps.some(({ run }) => run?.startsWith('npm run site ')));
+  t.is(jobOf('publish')?.if, "github.event_name == 'push'");
 });
 
 test('the tests run on Linux, macOS and Windows, and the images are built where there is an engine', async (t) => {
