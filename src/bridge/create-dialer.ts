@@ -13,7 +13,7 @@ import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
 import { forEveryCaller } from '../relay/dialer-adapters.ts';
-import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
+import type { DuplexTransport, ObservedServer, ServerObserver } from '../relay/observer.ts';
 import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
@@ -52,6 +52,8 @@ export interface ServerToDial extends ServerConfig {
   readonly outcomes: OutcomeStorage | undefined;
   /** Learns the server's protocol once it is detected. */
   readonly observing: Observing;
+  /** Undefined if nobody looks at its processes. */
+  readonly serverObserver?: ServerObserver | undefined;
 }
 
 /** Returns the name of a server for people: the one in the configuration file, else its program or address. */
@@ -88,6 +90,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     urgency: server.urgency,
     deps,
     trialClient: trialClientOf(server),
+    observer: server.serverObserver,
   });
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);

@@ -261,7 +261,7 @@ interface DialParts {
   readonly bound: () => readonly BoundAddress[];
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
-  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
+  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
   readonly replica: Replica | undefined;
   readonly shutdownGraceMs: number;
 }
@@ -273,7 +273,7 @@ function createDial(
   listener: HttpListenerConfig,
   { ownMarks, bound, capacity: { children, calls }, observation, replica, shutdownGraceMs }: DialParts,
 ) {
-  const { observer, tracer, refusal } = observation;
+  const { observer, tracer, refusal, observeServer } = observation;
   /** Created with the first server, as all have the same limit of a message. */
   let bodyCapacity: BodyCapacity | undefined;
   const openShared = replica && ((name: string) => replica.openShared(name));
@@ -285,6 +285,7 @@ function createDial(
     const bodies = bodyCapacity.share(callers.names === 'several' ? principalOf : undefined);
     const name = nameServer(server);
     const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
+    const serverObserver = observeServer?.(name);
     const replicated = replica?.addServer({
       name,
       config: server,
@@ -315,6 +316,7 @@ function createDial(
           shutdownGraceMs,
           urgency: undefined,
           observing,
+          serverObserver,
           queues,
           openShared,
           bound,
@@ -332,6 +334,7 @@ function createDial(
           ...observing,
           tools: createToolFilter(server.tools),
           refusal,
+          serverObserver,
         }),
         bodies,
         processes: childLimit,

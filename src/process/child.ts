@@ -15,6 +15,8 @@ export interface ChildSpec {
   readonly withheldEnv: readonly string[];
   /** The time for the child to end by itself before it is killed; see terminate.ts. */
   readonly graceMs: number;
+  /** Is told each line of stderr, printable and without what looks like a credential; undefined: nobody reads them. */
+  readonly onStderrLine?: ((line: string) => void) | undefined;
 }
 
 /**

@@ -125,7 +125,7 @@ class PtyStart {
         closeTerminal(terminal);
         return awaitFailure(spec, listener, process);
       }
-      const { name, graceMs, withheldEnv } = spec;
+      const { name, graceMs, withheldEnv, onStderrLine } = spec;
       const { clock } = this.#deps;
       const stdin = new PtyInput(fd, clock);
       const stdout = new PtyOutput(master, fd);
@@ -136,7 +136,18 @@ class PtyStart {
       });
       const log = this.#deps.log.child({ child: name, childPid: pid });
       const carried = { carrier: 'pty', stdin, stdout, stderr } as const;
-      return new RunningChild({ name, process, pid, ...carried, graceMs, withheldEnv, listener, clock, log });
+      return new RunningChild({
+        name,
+        process,
+        pid,
+        ...carried,
+        graceMs,
+        withheldEnv,
+        onStderrLine,
+        listener,
+        clock,
+        log,
+      });
     } finally {
       closeSync(devNull);
     }

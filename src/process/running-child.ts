@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
-import type { Child, ChildListener, EndReason } from './child.ts';
+import type { Child, ChildListener, ChildSpec, EndReason } from './child.ts';
 import { openProcessGroup } from './process-group.ts';
 import { StderrLog } from './stderr-log.ts';
 import { Termination } from './terminate.ts';
@@ -26,6 +26,8 @@ export interface RunningChildOptions {
   readonly graceMs: number;
   /** See ChildSpec. */
   readonly withheldEnv: readonly string[];
+  /** See ChildSpec. */
+  readonly onStderrLine?: ChildSpec['onStderrLine'];
   readonly listener: ChildListener;
   readonly clock: Clock;
   /** A child logger with the child's name and pid. */
@@ -67,14 +69,14 @@ export class RunningChild implements Child {
   #cancelLateOutput: () => void = () => undefined;
 
   constructor(options: RunningChildOptions) {
-    const { name, pid, carrier, stdin, graceMs, withheldEnv, clock, log } = options;
+    const { name, pid, carrier, stdin, graceMs, withheldEnv, onStderrLine, clock, log } = options;
     this.name = name;
     this.pid = pid;
     this.stdin = stdin;
     this.#options = options;
     this.#startedMs = clock.now();
     this.#lastHeardMs = this.#startedMs;
-    this.#stderrLog = new StderrLog(log, withheldEnv);
+    this.#stderrLog = new StderrLog(log, withheldEnv, onStderrLine);
     const group = openProcessGroup(pid);
     this.#termination = new Termination({ carrier, graceMs, group, closeStdin: () => stdin.end(), clock, log });
     this.#listen();

@@ -30,12 +30,15 @@ export class StderrLog {
   readonly #line = new ByteCollector();
   readonly #tail: string[] = [];
   readonly #watchedNames: ReadonlySet<string>;
+  readonly #onLine: ((line: string) => void) | undefined;
   /** The number of the latest line that contained each watched name; at most one entry per name. */
   readonly #lastNamed = new Map<string, number>();
   #lines = 0;
 
-  constructor(log: Logger, watchedNames: readonly string[] = []) {
+  /** @param onLine is told each line without what looks like a credential; undefined: nobody reads them */
+  constructor(log: Logger, watchedNames: readonly string[] = [], onLine?: (line: string) => void) {
     this.#log = log;
+    this.#onLine = onLine;
     this.#watchedNames = new Set(watchedNames);
   }
 
@@ -75,10 +78,14 @@ export class StderrLog {
     if (text === '') return;
     this.#log.info({ stream: 'stderr' }, text);
     this.#lookForNames(text);
-    if (STACK_FRAME.test(text)) return;
-    // The log has the whole line and only its operator reads it. The tail, without secrets, is shown to clients and in
-    // the status.
-    this.#tail.push(toPrintable(hideSecrets(text), MAX_TAIL_LINE_LENGTH));
+    const isFrame = STACK_FRAME.test(text);
+    if (isFrame && this.#onLine === undefined) return;
+    // The log has the whole line and only its operator reads it. Others are shown it without secrets: the tail is part
+    // of errors, which clients get.
+    const shown = toPrintable(hideSecrets(text), MAX_TAIL_LINE_LENGTH);
+    this.#onLine?.(shown);
+    if (isFrame) return;
+    this.#tail.push(shown);
     if (this.#tail.length > MAX_TAIL_LINES) this.#tail.shift();
   }
 

@@ -21,6 +21,7 @@ import {
   type Observer,
   outcomeOf,
   type RefuseRequest,
+  type ServerObserver,
   type ServerSpeech,
   toolOf,
   wantsLogs,
@@ -56,6 +57,8 @@ export interface CallsOptions extends Observing {
   readonly tools?: ToolFilter | undefined;
   /** Returns why a request is not taken now, or undefined if it is. Without this function every request is taken. */
   readonly refusal: RefuseRequest | undefined;
+  /** Undefined if nobody looks at the lists of tools. */
+  readonly serverObserver?: ServerObserver | undefined;
 }
 
 /** Routes the messages of a call, and leaves opening and ending it to `Calls`. */
@@ -116,13 +119,16 @@ export class Calls implements Observing {
   readonly #bytes: CapacityShare;
   readonly #tools: ToolFilter | undefined;
   readonly #refusal: CallsOptions['refusal'];
+  readonly #serverObserver: ServerObserver | undefined;
 
-  constructor({ clock, slots, bytes, tools, refusal, observer, tracer, speech, server }: CallsOptions) {
+  constructor({ clock, slots, bytes, tools, refusal, serverObserver, ...observing }: CallsOptions) {
+    const { observer, tracer, speech, server } = observing;
     this.clock = clock;
     this.#slots = slots;
     this.#bytes = bytes;
     this.#tools = tools;
     this.#refusal = refusal;
+    this.#serverObserver = serverObserver;
     this.observer = observer;
     this.tracer = tracer;
     this.speech = speech;
@@ -246,9 +252,16 @@ export class Calls implements Observing {
   answer(owner: CallOwner, call: Call, answer: Frame): Frame {
     call.settle();
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
-    const told = this.#tools !== undefined && call.method === LIST_TOOLS ? this.#tools.shown(named) : named;
+    const told = call.method === LIST_TOOLS ? this.#listTools(named) : named;
     this.#closed(owner, call);
     if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
+    return told;
+  }
+
+  /** Returns the answer to `tools/list` without hidden tools. */
+  #listTools(answer: Frame): Frame {
+    const told = this.#tools?.shown(answer) ?? answer;
+    if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;
   }
 

@@ -154,6 +154,21 @@ export interface Observer {
   used(feature: DeprecatedFeature, by: { readonly server: string; readonly client: ObservedClient | undefined }): void;
 }
 
+/**
+ * Observes one server: its processes, and the lists of tools that its clients get. Methods are called while a message is
+ * on its way, so none may throw or take long.
+ */
+export interface ServerObserver {
+  /** Called when a process was started. */
+  started(): void;
+  /** Called with each line of a process's stderr, which is printable and without what looks like a credential. */
+  wrote(line: string): void;
+  /** Called when a process has exited by itself, or is ended because it hangs. */
+  failed(reason: string): void;
+  /** Called with each result of `tools/list`, as the client gets it. */
+  listedTools(result: Frame): void;
+}
+
 /** Characters of a peer's self-chosen name that an observer gets. Longer names are cut. */
 export const MAX_OBSERVED_LENGTH = 256;
 

@@ -3,7 +3,9 @@ import { execFile } from 'node:child_process';
 import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import type { StatusDocument } from '../../src/observe/status/status-document.ts';
 import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
 import { ENVIRONMENT, NODE, openClient } from '../support/config-bridge.ts';
 import { callHttp } from '../support/http-call.ts';
@@ -12,6 +14,7 @@ import { connectStreamable } from '../support/sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SERVER = ['--', NODE, ENVIRONMENT];
+const IMPORT = `import(${JSON.stringify(pathToFileURL(ENVIRONMENT).href)})`;
 
 async function start(t: ExecutionContext, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const bridge = await startBridge([...args, ...SERVER], { env });
@@ -55,6 +58,22 @@ test('on this machine everybody may look at who is connected, and what runs', as
   t.true(JSON.stringify(status.calls).includes('tools/list'));
   await client.close();
   t.is((await get(bridge, '/metrics')).status, 404, 'figures are for who switches them on');
+});
+
+test('of a server, what it wrote to stderr, its tools and its crash are shown, and no credential', async (t) => {
+  const bridge = await startBridge(['--', NODE, '-e', `console.error('TOKEN=abc12345 of a server'); ${IMPORT}`]);
+  t.teardown(() => bridge.stop());
+  const client = await connectStreamable(bridge.url);
+  await client.client.listTools();
+  const read = async () =>
+    ((await (await get(bridge, '/status.json')).json()) as Pick<StatusDocument, 'detail'>).detail;
+  await waitFor(async () => (await read())?.stderr.length === 1);
+  t.is((await read())?.stderr[0]?.text, 'TOKEN=… of a server');
+  t.true((await read())?.tools.includes('echo'));
+  for (const pid of bridge.children()) process.kill(pid, 'SIGKILL');
+  await waitFor(async () => (await read())?.restarts.length === 1);
+  t.regex((await read())?.restarts[0]?.text ?? '', /was ended by SIGKILL/);
+  await client.close().catch(() => undefined);
 });
 
 test('with a token only who shows it may look, and it opens nothing else', async (t) => {

@@ -126,8 +126,9 @@ const STATUS: Readonly<Record<string, EventName | 'another configuration'>> = {
   'calls.recent[].code': 'it calls in vain',
   'clients[].number': 'a client opens a session',
 };
-/** Clients beyond those that are listed; test/observe/status/status-document.test.ts has so many. */
-const ELSEWHERE = /^(shape|moreClients|atMs)$|AtMs$|\.atMs(\[\])?$|sinceMs$|\.step(s|Ms)$|\.p\d+Ms(\[\])?$|durationMs$/;
+/** Clients and tools beyond those that are listed; other tests of test/observe/status have so many. */
+const ELSEWHERE =
+  /^(shape|moreClients|detail\.moreTools|atMs)$|AtMs$|\.atMs(\[\])?$|sinceMs$|\.step(s|Ms)$|\.p\d+Ms(\[\])?$|durationMs$/;
 
 interface Figures {
   readonly metrics: Scrape;

@@ -72,6 +72,15 @@ test('frames of a stack trace are in the log, and do not push the error out of t
   t.deepEqual(stderr.tail, ['Error: boom', "code: 'X'", 'look at 10:30']);
 });
 
+test('whoever reads the lines gets all of them, stack traces too, without what looks like a credential', (t) => {
+  const { log } = collectLog();
+  const lines: string[] = [];
+  const stderr = new StderrLog(log, [], (line) => lines.push(line));
+  stderr.push(Buffer.from('Error: TOKEN=abc123 is wrong\n    at load (node:internal/a:1:9)\n\u001b[31mred\u001b[0m\n'));
+  t.deepEqual(lines, ['Error: TOKEN=… is wrong', 'at load (node:internal/a:1:9)', 'red']);
+  t.deepEqual(stderr.tail, [lines[0], lines[2]]);
+});
+
 test('keeps only the last lines', (t) => {
   const { log } = collectLog();
   const stderr = new StderrLog(log);

@@ -10,6 +10,7 @@ import {
   sweepPeriodOf,
 } from '../../src/relay/calls.ts';
 import type { Observer } from '../../src/relay/observer.ts';
+import { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { type CallsParts, createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
@@ -341,6 +342,22 @@ test('where nobody observes, nobody is asked who calls, and the end needs no tim
   calls.cancel(owner, canceled);
   t.is(canceled.onEnded, undefined);
   t.is(calls.size, 0);
+});
+
+test('the observer of a server gets the lists of tools as clients get them, and no other answer', (t) => {
+  const lists: string[] = [];
+  const { started, wrote, failed } = { started: () => {}, wrote: () => {}, failed: () => {} };
+  const listedTools = (list: Frame) => void lists.push(list.bytes.toString());
+  const tools = new ToolFilter((name) => name === 'hidden');
+  const { calls, owner, open: begin } = open({ tools, serverObserver: { started, wrote, failed, listedTools } });
+  const result = { tools: [{ name: 'hidden' }, { name: 'shown' }] };
+  const told = calls.answer(owner, begin({ id: 1, method: 'tools/list' }), serverFrame({ id: 1, result }));
+  t.deepEqual(lists, [told.bytes.toString()]);
+  t.regex(lists.join(), /"shown"/);
+  t.notRegex(lists.join(), /"hidden"/);
+  calls.answer(owner, begin({ id: 2, method: 'tools/list' }), serverFrame({ id: 2, error: { code: 1, message: '' } }));
+  calls.answer(owner, begin({ id: 3, method: 'resources/list' }), serverFrame({ id: 3, result }));
+  t.is(lists.length, 1);
 });
 
 test('an observer that wants no calls is told of none', (t) => {

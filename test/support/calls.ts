@@ -14,6 +14,7 @@ import {
   type Observer,
   type OnCallEnded,
   type OnClientLeft,
+  type ServerObserver,
   ServerSpeech,
 } from '../../src/relay/observer.ts';
 import type { ToolFilter } from '../../src/relay/tool-filter.ts';
@@ -26,6 +27,7 @@ export interface CallsParts {
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
   readonly tools?: ToolFilter | undefined;
+  readonly serverObserver?: ServerObserver;
   readonly maxOpen?: number;
   readonly maxBytes?: number;
 }
@@ -34,7 +36,8 @@ export interface CallsParts {
 const MAX_OPEN = 4096;
 
 export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
-  const { observer, tracer, speech = new ServerSpeech(), refusal, tools, maxOpen = MAX_OPEN, maxBytes } = parts;
+  const { observer, tracer, speech = new ServerSpeech(), refusal, tools, serverObserver } = parts;
+  const { maxOpen = MAX_OPEN, maxBytes } = parts;
   return new Calls({
     clock,
     observer,
@@ -42,6 +45,7 @@ export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
     speech,
     refusal,
     tools,
+    serverObserver,
     server: ORIGIN.server,
     ...new CallCapacity(maxOpen, maxBytes).share(),
   });

@@ -9,7 +9,7 @@ import { RefusalLog } from '../../observe/refusal-log.ts';
 import { SunsetLog } from '../../observe/sunset-log.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
-import { type Observer, type RefuseRequest, refuseUnclear } from '../../relay/observer.ts';
+import { type Observer, type RefuseRequest, refuseUnclear, type ServerObserver } from '../../relay/observer.ts';
 import type { Tracer } from '../../relay/tracer.ts';
 import { VERSION } from '../../version.ts';
 import type { BridgeDeps } from '../running-bridge.ts';
@@ -29,6 +29,8 @@ export interface ObservingPart {
   readonly refusal: RefuseRequest | undefined;
   /** Called when a request was rejected before it reached a server; undefined: not needed. */
   readonly onRefused: OnRefused | undefined;
+  /** Returns the observer of the server with this name; undefined: nobody looks at single servers. */
+  readonly observeServer: ((server: string) => ServerObserver) | undefined;
   /** Replaces the endpoints that are served. */
   serves(endpoints: readonly ServedEndpoint[]): void;
   /** Reopens a file, as it may have been moved away. */
@@ -44,6 +46,7 @@ const NOTHING: ObservingPart = {
   routes: [],
   refusal: undefined,
   onRefused: undefined,
+  observeServer: undefined,
   serves: () => undefined,
   reopen: () => undefined,
   endWatching: () => undefined,
@@ -52,7 +55,7 @@ const NOTHING: ObservingPart = {
 
 /** A part with routes. */
 export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'> &
-  Partial<Pick<ObservingPart, 'onRefused'>>;
+  Partial<Pick<ObservingPart, 'onRefused' | 'observeServer'>>;
 
 export type Observation = Omit<ObservingPart, 'routes'> & {
   readonly routes: ReadonlyMap<string, FoundRoute>;
@@ -94,6 +97,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
     routes: new Map(parts.flatMap(({ routes }) => routes)),
     refusal: firstOf(parts.flatMap(({ refusal }) => refusal ?? [])),
     onRefused: joinRefused(parts.flatMap(({ onRefused }) => onRefused ?? [])),
+    observeServer: parts.find(({ observeServer }) => observeServer !== undefined)?.observeServer,
     serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
     reopen: () => each(parts, (part) => part.reopen()),
     endWatching: () => each(parts, (part) => part.endWatching()),

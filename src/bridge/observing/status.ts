@@ -13,6 +13,8 @@ import { Activity } from '../../observe/status/activity.ts';
 import { createStatus } from '../../observe/status/create-status.ts';
 import type { OtherReplicas } from '../../observe/status/other-replicas.ts';
 import { createStatusRoutes, isOfAll } from '../../observe/status/routes.ts';
+import { ServerRecords } from '../../observe/status/server-records.ts';
+import type { ServerDetail } from '../../observe/status/status-document.ts';
 import { createUsageStatus } from '../../observe/status/usage-status.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import type { Replica } from '../../replicas/replica.ts';
@@ -59,6 +61,7 @@ function showStatus(
 ): readonly Looking[] {
   if (config.status === 'off') return [];
   const activity = new Activity({ wallClock: deps.wallClock });
+  const records = new ServerRecords({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
   const replicas = replica?.others;
   const status = createStatus({
@@ -69,9 +72,15 @@ function showStatus(
     hosts: HOSTS,
     snippets: (host, server) => snippetFor(host as HostName, server, token),
   });
-  const { assets, data, close } = createStatusRoutes(status, deps.clock, replicas);
+  const detailOf = (server: string): ServerDetail => records.detailOf(server);
+  const { assets, data, close } = createStatusRoutes({ status, detailOf, clock: deps.clock, others: replicas });
   return [
-    { observer: activity, routes: [...routesFor('anybody', assets), ...routesFor(audience, data)], endWatching: close },
+    {
+      observer: activity,
+      observeServer: (server) => records.observe(server),
+      routes: [...routesFor('anybody', assets), ...routesFor(audience, data)],
+      endWatching: close,
+    },
   ];
 }
 

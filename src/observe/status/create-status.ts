@@ -1,6 +1,6 @@
 import type { Inspect, InspectedServer } from '../inspection.ts';
 import type { Activity } from './activity.ts';
-import { STATUS_SHAPE, type StatusDocument, toSpeech, type UsageStatus } from './status-document.ts';
+import { type ServerDetail, STATUS_SHAPE, type StatusDocument, toSpeech, type UsageStatus } from './status-document.ts';
 
 export interface StatusSources {
   /** Address at which other replicas reach this one; absent: there are none. */
@@ -16,6 +16,8 @@ export interface StatusSources {
 }
 
 export type Status = () => StatusDocument;
+/** Returns what is known of a server beyond its figures. */
+export type DetailOf = (server: string) => ServerDetail;
 
 export function createStatus({ ownAddress, inspect, activity, usage, hosts, snippets }: StatusSources): Status {
   const replicas: StatusDocument['replicas'] =
@@ -56,6 +58,26 @@ export function createStatus({ ownAddress, inspect, activity, usage, hosts, snip
           return text === undefined ? [] : [{ host, server: server.name, text }];
         }),
       ),
+      detail: null,
     };
   };
+}
+
+/**
+ * Adds the detail of a server to a document.
+ *
+ * @param asked name of the server; undefined: the only one, if there is only one
+ */
+export function withDetail(document: StatusDocument, detailOf: DetailOf, asked: string | undefined): StatusDocument {
+  return { ...document, detail: findDetail(document, detailOf, asked) };
+}
+
+/** Returns null for a server that is not served now. */
+export function findDetail(
+  { servers }: StatusDocument,
+  detailOf: DetailOf,
+  asked: string | undefined,
+): ServerDetail | null {
+  const server = servers.length === 1 && asked === undefined ? servers[0] : servers.find(({ name }) => name === asked);
+  return server === undefined ? null : detailOf(server.name);
 }

@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
-import type { Status } from './create-status.ts';
+import { type DetailOf, type Status, withDetail } from './create-status.ts';
 import type { OtherReplicas } from './other-replicas.ts';
 import { ReplicasStatus } from './replicas-status.ts';
+import type { StatusDocument } from './status-document.ts';
 import { StatusStream } from './status-stream.ts';
 
 export type StatusRoute = (request: IncomingMessage, response: ServerResponse, query?: URLSearchParams) => void;
@@ -49,12 +50,20 @@ const ASSETS = {
   '/status.js': { name: 'js', type: 'text/javascript; charset=utf-8' },
 } as const;
 
-/** @param others undefined: this bridge is the only one, and its status is that of all */
-export function createStatusRoutes(status: Status, clock: Clock, others?: OtherReplicas): StatusRoutes {
-  const stream = new StatusStream(status, clock);
-  const all = others && createRoutesOfAll(status, clock, others);
-  const show: StatusRoute = (_request, response) => respondJson(response, 200, status());
-  const watch: StatusRoute = (_request, response) => stream.watch(response);
+export interface ShownStatus {
+  readonly status: Status;
+  readonly detailOf: DetailOf;
+  readonly clock: Clock;
+  /** Undefined: this bridge is the only one, and its status is that of all. */
+  readonly others: OtherReplicas | undefined;
+}
+
+export function createStatusRoutes({ status, detailOf, clock, others }: ShownStatus): StatusRoutes {
+  const stream = new StatusStream(status, detailOf, clock);
+  const all = others && createRoutesOfAll({ status, detailOf, clock, others });
+  const show: StatusRoute = (_request, response, query) =>
+    respondJson(response, 200, withDetail(status(), detailOf, serverIn(query)));
+  const watch: StatusRoute = (_request, response, query) => stream.watch(response, serverIn(query));
   const assets = Object.entries(ASSETS).map(([path, asset]) => [path, only(GET_OR_HEAD, assetRoute(asset))] as const);
   return {
     assets: new Map(assets),
@@ -78,24 +87,29 @@ function ofOneOrAll(one: StatusRoute, all: StatusRoute | undefined): StatusRoute
   return (request, response, query) => (isOfAll(query) && all !== undefined ? all : one)(request, response, query);
 }
 
-function createRoutesOfAll(status: Status, clock: Clock, others: OtherReplicas) {
+/** Returns the name of the server that the query asks about. */
+function serverIn(query: URLSearchParams | undefined): string | undefined {
+  return query?.get('server') ?? undefined;
+}
+
+function createRoutesOfAll({ status, detailOf, clock, others }: ShownStatus & { readonly others: OtherReplicas }) {
   const replicas = new ReplicasStatus(status, others, () => clock.now());
-  const stream = new StatusStream(() => replicas.latest(), clock);
+  const stream = new StatusStream(() => replicas.latest(), detailOf, clock);
   const respondWhenRead = (
-    run: (response: ServerResponse, read: Awaited<ReturnType<typeof replicas.read>>) => void,
+    run: (response: ServerResponse, read: StatusDocument, server: string | undefined) => void,
   ): StatusRoute => {
-    return (_request, response) => {
+    return (_request, response, query) => {
       replicas.read().then(
         (read) => {
-          if (!response.destroyed) run(response, read);
+          if (!response.destroyed) run(response, read, serverIn(query));
         },
         (thrown: unknown) => respondError(response, toBridgeError(thrown)),
       );
     };
   };
   return {
-    show: respondWhenRead((response, read) => respondJson(response, 200, read)),
-    watch: respondWhenRead((response) => stream.watch(response)),
+    show: respondWhenRead((response, read, server) => respondJson(response, 200, withDetail(read, detailOf, server))),
+    watch: respondWhenRead((response, _read, server) => stream.watch(response, server)),
     close: () => stream.close(),
   };
 }

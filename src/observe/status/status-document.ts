@@ -28,6 +28,8 @@ export interface StatusDocument {
   readonly usage: UsageStatus | null;
   /** Configuration to paste into a host. Hosts that cannot reach a server have no entry for it. */
   readonly snippets: readonly Snippet[];
+  /** More about the server that the request names, or about the only one; null: the request names none. */
+  readonly detail: ServerDetail | null;
 }
 
 export interface ReplicaStatus {
@@ -180,6 +182,25 @@ export interface UsageStatusRow {
   readonly lastSeenMs: number;
   /** Deprecated features that it uses, in words for people. */
   readonly deprecated: readonly string[];
+}
+
+/** What is known of one server beyond its figures. With replicas, it is what one of them knows. */
+export interface ServerDetail {
+  readonly server: string;
+  /** Start of its latest process; null: none was started. */
+  readonly startedAtMs: number | null;
+  /** The last lines that its processes wrote to stderr, without what looks like a credential, oldest first; at most 50. */
+  readonly stderr: readonly TimedText[];
+  /** Processes that exited by themselves or hung, and the reason, latest first; at most 20. */
+  readonly restarts: readonly TimedText[];
+  /** Names of the tools in the lists that clients got, sorted; at most 200. */
+  readonly tools: readonly string[];
+  readonly moreTools: number;
+}
+
+export interface TimedText {
+  readonly atMs: number;
+  readonly text: string;
 }
 
 export interface Snippet {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { respondText } from '../../http/server/respond.ts';
-import type { Status } from './create-status.ts';
+import { type DetailOf, findDetail, type Status } from './create-status.ts';
 import type { StatusDocument } from './status-document.ts';
 
 /** Limit of the watchers, which are meant to be people; programs that collect figures use `/metrics`. */
@@ -19,6 +19,10 @@ const KEEP_ALIVE = ': keep-alive\n\n';
 /** An open event stream. */
 interface Watcher {
   readonly response: ServerResponse;
+  /** Name of the server whose detail it is sent; undefined: the only one, if there is only one. */
+  readonly server: string | undefined;
+  /** The detail that it has, as JSON. */
+  detail: string;
   /**
    * - `current`: it was sent everything.
    * - `behind`: its connection was full at the latest change, so it gets the whole document next.
@@ -37,14 +41,16 @@ type Sections = ReadonlyMap<string, string>;
  */
 export class StatusStream {
   readonly #status: Status;
+  readonly #detailOf: DetailOf;
   readonly #clock: Clock;
   readonly #watchers = new Set<Watcher>();
   #stop: (() => void) | undefined;
   /** Sections that the `current` watchers have. */
   #told: Sections = new Map();
 
-  constructor(status: Status, clock: Clock) {
+  constructor(status: Status, detailOf: DetailOf, clock: Clock) {
     this.#status = status;
+    this.#detailOf = detailOf;
     this.#clock = clock;
   }
 
@@ -52,8 +58,12 @@ export class StatusStream {
     return this.#watchers.size;
   }
 
-  /** Starts an event stream on the response, or rejects the request. */
-  watch(response: ServerResponse): void {
+  /**
+   * Starts an event stream on the response, or rejects the request.
+   *
+   * @param server name of the server whose detail is sent; undefined: the only one, if there is only one
+   */
+  watch(response: ServerResponse, server: string | undefined): void {
     if (this.#watchers.size >= MAX_WATCHERS) return refuse(response);
     response.writeHead(200, {
       'Content-Type': EVENT_STREAM_TYPE,
@@ -62,7 +72,7 @@ export class StatusStream {
       // Keeps nginx and similar proxies from buffering the events.
       'X-Accel-Buffering': 'no',
     });
-    const watcher: Watcher = { response, state: 'behind', lastWriteMs: this.#clock.now() };
+    const watcher: Watcher = { response, server, detail: '', state: 'behind', lastWriteMs: this.#clock.now() };
     response.on('close', () => this.#remove(watcher));
     this.#watchers.add(watcher);
     this.#stop ??= this.#clock.every(UPDATE_MS, () => this.#update());
@@ -89,21 +99,24 @@ export class StatusStream {
 
   #update(): void {
     const nowMs = this.#clock.now();
-    const sections = sectionsOf(this.#status());
+    const document = this.#status();
+    const sections = sectionsOf(document);
     const changed = [...sections].filter(([name, json]) => name !== 'atMs' && this.#told.get(name) !== json);
     this.#told = sections;
-    const change = changed.length === 0 ? '' : event('change', [['atMs', sections.get('atMs') ?? '0'], ...changed]);
-    let whole: string | undefined;
     for (const watcher of this.#watchers) {
       if (watcher.response.writableNeedDrain) {
-        if (change !== '') watcher.state = 'behind';
+        if (changed.length > 0) watcher.state = 'behind';
         if (nowMs - watcher.lastWriteMs >= STALLED_MS) watcher.response.destroy();
         continue;
       }
-      if (watcher.state === 'behind') whole ??= event('status', [...sections]);
-      const text = watcher.state === 'behind' ? (whole ?? '') : change;
+      const detail = JSON.stringify(findDetail(document, this.#detailOf, watcher.server));
+      const ofServer: Members = detail === watcher.detail ? [] : [['detail', detail]];
+      const news = watcher.state === 'behind' ? [...sections, ['detail', detail] as const] : [...changed, ...ofServer];
+      const type = watcher.state === 'behind' ? 'status' : 'change';
       watcher.state = 'current';
-      if (text !== '') write(watcher, text, nowMs);
+      watcher.detail = detail;
+      if (type === 'status') write(watcher, event(type, news), nowMs);
+      else if (news.length > 0) write(watcher, event(type, [['atMs', sections.get('atMs') ?? '0'], ...news]), nowMs);
       else if (nowMs - watcher.lastWriteMs >= KEEP_ALIVE_MS) write(watcher, KEEP_ALIVE, nowMs);
     }
   }
@@ -114,12 +127,15 @@ function write(watcher: Watcher, text: string, nowMs: number): void {
   watcher.response.write(text);
 }
 
-function sectionsOf(document: StatusDocument): Sections {
+/** Returns all parts but the detail, which is not the same for all watchers. */
+function sectionsOf({ detail: _detail, ...document }: StatusDocument): Sections {
   return new Map(Object.entries(document).map(([name, value]) => [name, JSON.stringify(value) ?? 'null']));
 }
 
+type Members = readonly (readonly [name: string, json: string])[];
+
 /** Composes an event with one line of data, since this JSON has no line breaks. */
-function event(type: 'status' | 'change', members: readonly (readonly [name: string, json: string])[]): string {
+function event(type: 'status' | 'change', members: Members): string {
   const data = members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',');
   return `event: ${type}\ndata: {${data}}\n\n`;
 }

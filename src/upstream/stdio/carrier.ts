@@ -5,6 +5,7 @@ import { LineWriter } from '../../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../../process/child.ts';
 import { mayDownload } from '../../process/command-name.ts';
 import type { RestartPolicy } from '../../process/supervisor.ts';
+import type { ServerObserver } from '../../relay/observer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { ServerLines } from '../server-messages.ts';
@@ -25,6 +26,8 @@ export interface StdioCarrierOptions {
   /** Log level for a process that fails: `debug` if the caller that dials reports the failure itself. */
   readonly failureLevel: 'warn' | 'debug';
   readonly policy: RestartPolicy;
+  /** Is told why the process failed; undefined: nobody looks at it. */
+  readonly observer?: ServerObserver | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly start: (listener: ChildListener) => Child;
@@ -89,7 +92,10 @@ export class StdioCarrier implements Carrier, ChildListener {
     }
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
     this.#leave();
-    this.#letGo(reason.code === 'ERR_UPSTREAM_HUNG' ? 'hung' : 'unwanted');
+    const hangs = reason.code === 'ERR_UPSTREAM_HUNG';
+    // A process that is ending already is ended for another reason.
+    if (hangs && !this.process.isEnding) this.#options.observer?.failed(reason.message);
+    this.#letGo(hangs ? 'hung' : 'unwanted');
   }
 
   // ---- from the child
@@ -109,12 +115,13 @@ export class StdioCarrier implements Carrier, ChildListener {
   }
 
   ended(exit: ChildExit): void {
-    const { name, withheldEnv, failureLevel, policy, log } = this.#options;
+    const { name, withheldEnv, failureLevel, policy, observer, log } = this.#options;
     const described = { child: name, exitCode: exit.code };
-    if (!this.#isOpen) return log.info(described, `server ${describeExit(exit)}`);
-    this.#lines.end();
+    if (this.#isOpen) this.#lines.end();
     const context = { name, withheldEnv, hasServed: this.#hasServed, noise: this.#lines.noise };
     const error = exitError(exit, { ...context, retryAfterMs: 0 });
+    if (!exit.terminated) observer?.failed(error.message);
+    if (!this.#isOpen) return log.info(described, `server ${describeExit(exit)}`);
     if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
     else {
       // This is logged in full here, because no other code logs it.

@@ -10,6 +10,7 @@ import { createPtyStarter } from '../../process/pty-child.ts';
 import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
+import type { ServerObserver } from '../../relay/observer.ts';
 import { READY, type Readiness } from '../../relay/readiness.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector } from '../connection.ts';
@@ -39,6 +40,8 @@ export interface StdioConnectorOptions {
    * tries the start. Trials are needed where readiness decides whether any client is sent here.
    */
   readonly trialClient: Implementation | undefined;
+  /** Undefined if nobody looks at the processes. */
+  readonly observer?: ServerObserver | undefined;
 }
 
 /**
@@ -70,7 +73,7 @@ class StdioConnector implements Connector {
   #isClosed = false;
 
   constructor(options: StdioConnectorOptions, startChild: StartChild) {
-    const { target, child, deps, shutdownGraceMs } = options;
+    const { target, child, deps, shutdownGraceMs, observer } = options;
     this.name = nameCommand(target.command, target.args);
     this.#options = options;
     this.#spec = {
@@ -81,6 +84,7 @@ class StdioConnector implements Connector {
       env: child.env,
       withheldEnv: child.withheldEnv,
       graceMs: shutdownGraceMs,
+      onStderrLine: observer && ((line) => observer.wrote(line)),
     };
     this.#idWarnings = new IdWarnings(this.name, deps.log);
     this.#limit = options.children;
@@ -143,7 +147,7 @@ class StdioConnector implements Connector {
 
   /** Starts a process in this slot, which is released if that fails. */
   #carry(connection: CarrierListener, slot: ChildSlot): StdioCarrier {
-    const { child, maxMessageBytes, deps } = this.#options;
+    const { child, maxMessageBytes, deps, observer } = this.#options;
     try {
       if (this.#isClosed) throw SHUTTING_DOWN;
       this.#policy.started();
@@ -153,6 +157,7 @@ class StdioConnector implements Connector {
         withheldEnv: child.withheldEnv,
         failureLevel: this.#failureLevel,
         policy: this.#policy,
+        observer,
         clock: deps.clock,
         log: deps.log,
         start: (childListener: ChildListener) => this.#start(childListener, slot),
@@ -168,6 +173,7 @@ class StdioConnector implements Connector {
     try {
       const child = this.#startChild(this.#spec, listener);
       this.#children.add(child);
+      if (child.pid !== undefined) this.#options.observer?.started();
       slot.fill(child);
       void child.gone.then(() => this.#children.delete(child));
       return child;

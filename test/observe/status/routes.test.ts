@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
+import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { inspection, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';
@@ -52,6 +53,17 @@ test('serves the document to programs', async (t) => {
   t.is(response.headers.get('content-type'), 'application/json');
   t.is(response.headers.get('cache-control'), 'no-store');
   t.like(await response.json(), { shape: 2, calls: { lastMinute: { calls: 1 } } });
+});
+
+test('tells more about the server that is asked about, or the only one', async (t) => {
+  const { server } = await start(t);
+  const detailAt = async (query: string) => {
+    const { detail } = (await (await fetch(`${server.url}/status.json${query}`)).json()) as StatusDocument;
+    return detail?.server;
+  };
+  t.is(await detailAt(''), 'everything');
+  t.is(await detailAt('?server=everything'), 'everything');
+  t.is(await detailAt('?server=no%20such'), undefined);
 });
 
 test('events are a stream that nobody may keep or hold back', async (t) => {

@@ -54,6 +54,7 @@ test('has the shape that programs rely on', (t) => {
     calls: { open: 0, longestOpen: [], lastMinute, series, recent: document.calls.recent },
     usage: null,
     snippets: [],
+    detail: null,
   });
   t.deepEqual(JSON.parse(JSON.stringify(document)), document, 'nothing in it is lost as JSON');
 });

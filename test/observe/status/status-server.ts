@@ -2,8 +2,9 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../src/deps.ts';
-import type { Status } from '../../../src/observe/status/create-status.ts';
+import type { DetailOf, Status } from '../../../src/observe/status/create-status.ts';
 import { createStatusRoutes, type StatusRoutes } from '../../../src/observe/status/routes.ts';
+import { ServerRecords } from '../../../src/observe/status/server-records.ts';
 
 export interface StatusServer {
   readonly url: string;
@@ -18,12 +19,13 @@ export async function startStatusServer(
   status: Status,
   clock: Clock,
   token: string | undefined = undefined,
+  detailOf: DetailOf = (server) => new ServerRecords({ wallClock: Date.now }).detailOf(server),
 ): Promise<StatusServer> {
-  const routes = createStatusRoutes(status, clock);
+  const routes = createStatusRoutes({ status, detailOf, clock, others: undefined });
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
     responses.push(response);
-    const path = request.url ?? '/';
+    const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const asset = routes.assets.get(path);
     if (asset !== undefined) return asset(request, response);
     const data = routes.data.get(path);
@@ -31,7 +33,7 @@ export async function startStatusServer(
     if (token !== undefined && request.headers.authorization !== `Bearer ${token}`) {
       return void response.writeHead(401).end();
     }
-    data(request, response);
+    data(request, response, searchParams);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -2,27 +2,29 @@ import { get, type IncomingMessage } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
+import { ServerRecords } from '../../../src/observe/status/server-records.ts';
 import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { KEEP_ALIVE_MS, MAX_WATCHERS, STALLED_MS, UPDATE_MS } from '../../../src/observe/status/status-stream.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { client, inspection, runCall, WallClock } from './seen.ts';
+import { client, inspectedServer, inspection, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';
 
-async function start(t: ExecutionContext, snippet = '') {
+async function start(t: ExecutionContext, snippet = '', names: readonly string[] = ['everything']) {
   const clock = new FakeClock();
   const wallClock = new WallClock();
   const activity = new Activity({ wallClock: wallClock.now });
   const world = { looks: 0, snippet };
   const inspect = () => {
     world.looks += 1;
-    return inspection();
+    return inspection({ servers: names.map((name) => inspectedServer({ name })) });
   };
   const snippets = () => world.snippet;
   const status = createStatus({ inspect, activity, usage: undefined, hosts: ['cursor'], snippets });
-  const server = await startStatusServer(status, clock);
+  const records = new ServerRecords({ wallClock: wallClock.now });
+  const server = await startStatusServer(status, clock, undefined, (name) => records.detailOf(name));
   t.teardown(() => server.close());
-  return { clock, wallClock, activity, server, world };
+  return { clock, wallClock, activity, records, server, world };
 }
 
 class Watcher {
@@ -58,9 +60,9 @@ class Watcher {
   }
 }
 
-async function connect(url: string): Promise<Watcher> {
+async function connect(url: string, query = ''): Promise<Watcher> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(`${url}/status/events`, { agent: false }, resolve).on('error', reject);
+    get(`${url}/status/events${query}`, { agent: false }, resolve).on('error', reject);
   });
   return new Watcher(response);
 }
@@ -84,6 +86,25 @@ test('tells the whole document first, and then only what has changed', async (t)
   clock.advance(UPDATE_MS);
   await waitFor(() => watcher.events.length === 3);
   t.deepEqual(Object.keys(watcher.events[2]?.data ?? {}), ['atMs', 'servers', 'clients', 'calls']);
+});
+
+test('a watcher is told more about the server that it names, and others are not', async (t) => {
+  const { clock, records, server } = await start(t, '', ['files', 'weather']);
+  const [ofFiles, ofWeather, ofNone, ofAnother] = await Promise.all(
+    ['?server=files', '?server=weather', '', '?server=gone'].map((query) => connect(server.url, query)),
+  );
+  const all = [ofFiles, ofWeather, ofNone, ofAnother].flatMap((watcher) => watcher?.read() ?? []);
+  await waitFor(() => all.every(({ events }) => events.length === 1));
+  t.deepEqual(
+    all.map(({ events }) => events[0]?.data.detail?.server),
+    ['files', 'weather', undefined, undefined],
+  );
+  records.observe('files').wrote('out of disk space');
+  clock.advance(UPDATE_MS);
+  await waitFor(() => ofFiles?.events.length === 2);
+  t.deepEqual(Object.keys(ofFiles?.events[1]?.data ?? {}), ['atMs', 'detail']);
+  t.is(ofFiles?.events[1]?.data.detail?.stderr[0]?.text, 'out of disk space');
+  t.true([ofWeather, ofNone, ofAnother].every((watcher) => watcher?.events.length === 1));
 });
 
 test('who comes later gets the whole document, and the others miss nothing by it', async (t) => {

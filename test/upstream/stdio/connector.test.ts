@@ -10,6 +10,7 @@ import type { Clock } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Implementation } from '../../../src/mcp/vocabulary/meta.ts';
 import { loadOpenPty } from '../../../src/process/pty-child.ts';
+import type { ServerObserver } from '../../../src/relay/observer.ts';
 import type { Connection, Connector } from '../../../src/upstream/connection.ts';
 import { ChildLimit } from '../../../src/upstream/stdio/child-limit.ts';
 import { createStdioConnector } from '../../../src/upstream/stdio/connector.ts';
@@ -39,6 +40,7 @@ interface DialerSettings {
   readonly script?: string;
   /** Default: the time of the system. */
   readonly clock?: Clock;
+  readonly observer?: ServerObserver;
 }
 
 interface TestDialer {
@@ -66,6 +68,7 @@ function createDialer(
     trialClient,
     script = fixture(name),
     clock = deps.clock,
+    observer,
   } = settings;
   const dialer = createStdioConnector({
     ...loneDialer(),
@@ -76,6 +79,7 @@ function createDialer(
     deps: { ...deps, clock },
     children,
     trialClient,
+    observer,
   });
   t.teardown(async () => {
     const pids = pidsIn(entries);
@@ -272,6 +276,39 @@ test('names the withheld variable that a server named before it ended, and the o
     entries.some(({ level, msg }) => level === 40 && msg.endsWith(hint)),
     'the log says so, too',
   );
+});
+
+/** Writes down what an observer is told. */
+function createWitness() {
+  const told: string[] = [];
+  const observer: ServerObserver = {
+    started: () => void told.push('started'),
+    wrote: (line) => void told.push(`wrote ${line}`),
+    failed: (reason) => void told.push(`failed ${reason}`),
+    listedTools: () => undefined,
+  };
+  return { told, observer };
+}
+
+for (const pty of hasPty() ? [false, true] : [false]) {
+  test(`the observer is told of the start, of stderr and of the failure, ${pty ? 'on a terminal' : 'on pipes'}`, async (t) => {
+    const { told, observer } = createWitness();
+    const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { observer, pty });
+    const { listener, link } = dial();
+    link.send(requestFrame(1, 'initialize'));
+    await listener.whenClosed();
+    t.deepEqual(told.slice(0, -1), ['started', 'wrote SOME_KEY is not set', 'wrote cannot go on without it']);
+    t.regex(told.at(-1) ?? '', /^failed Server "node exits-before-initialize\.js" exited with code 3 after/);
+  });
+}
+
+test('a process that hangs has failed, and one that its client leaves has not', async (t) => {
+  const { told, observer } = createWitness();
+  const { dial, entries } = createDialer(t, 'echo', [], { observer });
+  dial().link.close(new BridgeError('ERR_SESSION_CLOSED', 'The client has left.'));
+  dial().link.close(new BridgeError('ERR_UPSTREAM_HUNG', 'It does not respond.'));
+  await assertGone(pidsIn(entries));
+  t.deepEqual(told, ['started', 'started', 'failed It does not respond.']);
 });
 
 test('tells how a server ended after the handshake', async (t) => {
