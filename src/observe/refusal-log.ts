@@ -15,6 +15,11 @@ const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ERR_HTTP_GONE',
 ]);
 
+/** Returns true if a refusal needs nobody's attention. A failure of a server is told where it happens. */
+export function isUsualRefusal(reason: ErrorCode): boolean {
+  return USUAL.has(reason) || reason.startsWith('ERR_UPSTREAM_');
+}
+
 /** Logs how many requests were refused, in one line a minute, however many come. */
 export class RefusalLog {
   readonly #deps: Pick<Deps, 'log' | 'clock'>;
@@ -27,8 +32,7 @@ export class RefusalLog {
   }
 
   refused(reason: ErrorCode): void {
-    // A failure of the server is logged where it happens.
-    if (USUAL.has(reason) || reason.startsWith('ERR_UPSTREAM_')) return;
+    if (isUsualRefusal(reason)) return;
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     this.#cancelLine ??= this.#deps.clock.after(PERIOD_MS, () => this.#write('in the last minute'));
   }

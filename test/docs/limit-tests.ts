@@ -479,6 +479,10 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['MAX_LISTED_CLIENTS', 'MAX_RECENT_CALLS', 'MAX_LISTED_OPEN_CALLS'],
     tests: ['test/observe/status/activity.test.ts'],
   },
+  "lines of stderr on a server's page, and their characters; restarts; tools": {
+    constants: ['MAX_STDERR_LINES', 'MAX_TEXT_LENGTH', 'MAX_RESTARTS', 'MAX_TOOLS'],
+    tests: ['test/observe/status/server-records.test.ts'],
+  },
   'label sets of calls in the metrics, per server; in total': {
     constants: ['MAX_OPERATIONS'],
     tests: ['test/observe/metrics/metrics.test.ts'],

@@ -124,6 +124,9 @@ const STATUS: Readonly<Record<string, EventName | 'another configuration'>> = {
   'calls.recent[].requestBytes': 'it calls',
   'calls.recent[].bytes': 'it calls',
   'calls.recent[].code': 'it calls in vain',
+  'refused.total': 'an unknown path is asked for',
+  'refused.lastHour': 'an unknown path is asked for',
+  'refused.byCode[].count': 'an unknown path is asked for',
   'clients[].number': 'a client opens a session',
 };
 /** Clients and tools beyond those that are listed; other tests of test/observe/status have so many. */

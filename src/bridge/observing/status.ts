@@ -12,6 +12,7 @@ import type { Inspect, InspectedServer } from '../../observe/inspection.ts';
 import { Activity } from '../../observe/status/activity.ts';
 import { createStatus } from '../../observe/status/create-status.ts';
 import type { OtherReplicas } from '../../observe/status/other-replicas.ts';
+import { Refusals } from '../../observe/status/refusals.ts';
 import { createStatusRoutes, isOfAll } from '../../observe/status/routes.ts';
 import { ServerRecords } from '../../observe/status/server-records.ts';
 import type { ServerDetail } from '../../observe/status/status-document.ts';
@@ -61,6 +62,7 @@ function showStatus(
 ): readonly Looking[] {
   if (config.status === 'off') return [];
   const activity = new Activity({ wallClock: deps.wallClock });
+  const refusals = new Refusals({ wallClock: deps.wallClock });
   const records = new ServerRecords({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
   const replicas = replica?.others;
@@ -68,6 +70,7 @@ function showStatus(
     ownAddress: replicas?.ownAddress,
     inspect,
     activity,
+    refusals,
     usage: counted && createUsageStatus(counted, deps.wallClock),
     hosts: HOSTS,
     snippets: (host, server) => snippetFor(host as HostName, server, token),
@@ -77,6 +80,7 @@ function showStatus(
   return [
     {
       observer: activity,
+      onRefused: (reason) => refusals.refused(reason),
       observeServer: (server) => records.observe(server),
       routes: [...routesFor('anybody', assets), ...routesFor(audience, data)],
       endWatching: close,

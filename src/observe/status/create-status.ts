@@ -1,5 +1,6 @@
 import type { Inspect, InspectedServer } from '../inspection.ts';
 import type { Activity } from './activity.ts';
+import type { Refusals } from './refusals.ts';
 import { type ServerDetail, STATUS_SHAPE, type StatusDocument, toSpeech, type UsageStatus } from './status-document.ts';
 
 export interface StatusSources {
@@ -7,6 +8,7 @@ export interface StatusSources {
   readonly ownAddress?: string | undefined;
   readonly inspect: Inspect;
   readonly activity: Activity;
+  readonly refusals: Pick<Refusals, 'report'>;
   /** Returns a summary of the migration report; undefined: no usage is recorded. */
   readonly usage: (() => UsageStatus) | undefined;
   /** The hosts that `snippets` knows. */
@@ -19,7 +21,8 @@ export type Status = () => StatusDocument;
 /** Returns what is known of a server beyond its figures. */
 export type DetailOf = (server: string) => ServerDetail;
 
-export function createStatus({ ownAddress, inspect, activity, usage, hosts, snippets }: StatusSources): Status {
+export function createStatus(sources: StatusSources): Status {
+  const { ownAddress, inspect, activity, refusals, usage, hosts, snippets } = sources;
   const replicas: StatusDocument['replicas'] =
     ownAddress === undefined ? null : [{ address: ownAddress, state: 'shown', problem: null }];
   return () => {
@@ -51,6 +54,7 @@ export function createStatus({ ownAddress, inspect, activity, usage, hosts, snip
       clients: seen.clients,
       moreClients: seen.moreClients,
       calls: seen.calls,
+      refused: refusals.report(),
       usage: usage?.() ?? null,
       snippets: servers.flatMap((server) =>
         hosts.flatMap((host) => {

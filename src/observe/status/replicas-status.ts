@@ -3,6 +3,7 @@
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 import type { Status } from './create-status.ts';
 import type { OtherReplicas, ReplicaAnswer } from './other-replicas.ts';
+import { mergeRefused } from './refusals.ts';
 import {
   type ClientStatus,
   type ReplicaStatus,
@@ -131,6 +132,8 @@ export function mergeStatus(own: Part, answers: readonly ReplicaAnswer[]): Statu
         .toSorted((a, b) => b.atMs - a.atMs)
         .slice(0, MAX_SHOWN),
     },
+    // A replica of an earlier version does not have this member.
+    refused: mergeRefused(all.flatMap(({ refused }) => refused ?? [])),
     // The migration report covers all replicas, including those that are gone.
     usage: null,
   };

@@ -9,6 +9,7 @@ import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { CallOutcome, ObservedServer, Transport } from '../../relay/observer.ts';
 import type { InspectedHub, InspectedServer, ServerState } from '../inspection.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
+import type { RefusedStatus } from './refusals.ts';
 
 export const STATUS_SHAPE = 2;
 
@@ -24,6 +25,7 @@ export interface StatusDocument {
   /** Number of further clients that are not listed. */
   readonly moreClients: number;
   readonly calls: CallsStatus;
+  readonly refused: RefusedStatus;
   /** Summary of the migration report; null: no usage is recorded. */
   readonly usage: UsageStatus | null;
   /** Configuration to paste into a host. Hosts that cannot reach a server have no entry for it. */

@@ -3,6 +3,8 @@ import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
+import { Refusals } from '../../../src/observe/status/refusals.ts';
+import { ServerRecords } from '../../../src/observe/status/server-records.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { findBarriers, findChromium, launchChromium } from './chromium.ts';
 import {
@@ -56,18 +58,23 @@ const NOTHING = { servers: [] };
 async function start(t: Context, { token, isBusy }: { readonly token?: string; readonly isBusy: boolean }) {
   const clock = new WallClock();
   const activity = new Activity({ wallClock: clock.now });
+  const refusals = new Refusals({ wallClock: clock.now });
+  const records = new ServerRecords({ wallClock: clock.now });
   if (isBusy) fillActivity(activity, clock);
+  for (const code of isBusy ? (['ERR_AUTH_TOKEN', 'ERR_HTTP_ORIGIN', 'ERR_AUTH_TOKEN'] as const) : [])
+    refusals.refused(code);
   const world = { servers: isBusy ? SERVERS : NOTHING.servers };
   const status = createStatus({
     inspect: () => inspection({ servers: world.servers }),
     activity,
+    refusals,
     usage: isBusy ? () => USAGE : undefined,
     hosts: ['cursor', 'vscode'],
     snippets: (host, { name, url }) => `{ "${host}": { "${name}": "${url}" } }`,
   });
-  const server = await startStatusServer(status, REAL_CLOCK, token);
+  const server = await startStatusServer(status, REAL_CLOCK, token, (name) => records.detailOf(name));
   t.teardown(() => server.close());
-  return { clock, activity, server, world };
+  return { clock, activity, refusals, records, server, world };
 }
 
 /** Nothing may go wrong in the page, and nothing may be asked of anybody else. */
@@ -179,6 +186,20 @@ inBrowser('shows more calls, or only what went wrong, if asked', async (t) => {
   await page.getByLabel('Only what went wrong').check();
   const wrong = await rows(page, 'recent');
   t.true(wrong.length > 0 && wrong.every((row) => /error|failed/.test(row)), wrong.join('\n'));
+});
+
+inBrowser('shows how many requests were refused, and why', async (t) => {
+  const { server, refusals } = await start(t, { isBusy: false });
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.true(await page.getByRole('heading', { name: 'Refused requests' }).isHidden());
+  for (const code of ['ERR_HTTP_ORIGIN', 'connections', 'ERR_HTTP_ORIGIN'] as const) refusals.refused(code);
+  await page.getByRole('heading', { name: 'Refused requests' }).waitFor();
+  t.is(await page.locator('#figure-refused').innerText(), '3\n3 since the start');
+  t.deepEqual(
+    (await rows(page, 'refused')).map((row) => row.replace(/\s+/g, ' ')),
+    ['ERR_HTTP_ORIGIN 2', 'too many connections 1'],
+  );
 });
 
 inBrowser('stops when it is paused, so that somebody can read', async (t) => {

@@ -4,7 +4,7 @@ import { createStatus } from '../../../src/observe/status/create-status.ts';
 import type { OtherReplicas } from '../../../src/observe/status/other-replicas.ts';
 import { mergeStatus, ReplicasStatus } from '../../../src/observe/status/replicas-status.ts';
 import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
-import { client, inspectedServer, inspection, LEGACY_STDIO, runCall, WallClock } from './seen.ts';
+import { client, inspectedServer, inspection, LEGACY_STDIO, NO_REFUSALS, runCall, WallClock } from './seen.ts';
 
 const OWN = 'http://10.0.0.1:8000';
 const OTHER = 'http://10.0.0.2:8000';
@@ -14,7 +14,7 @@ function statusOf(parts: { readonly sessions: number; readonly calls: number }):
   for (let number = 0; number < parts.sessions; number += 1) activity.connected(client(), LEGACY_STDIO);
   for (let number = 0; number < parts.calls; number += 1) runCall(activity);
   const servers = [inspectedServer({ sessions: parts.sessions })];
-  const none = { usage: undefined, hosts: [], snippets: () => undefined };
+  const none = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
   return createStatus({ ...none, ownAddress: OWN, activity, inspect: () => inspection({ servers }) })();
 }
 

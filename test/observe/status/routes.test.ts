@@ -3,12 +3,12 @@ import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
 import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { inspection, runCall, WallClock } from './seen.ts';
+import { inspection, NO_REFUSALS, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';
 
 async function start(t: ExecutionContext) {
   const activity = new Activity({ wallClock: new WallClock().now });
-  const none = { usage: undefined, hosts: [], snippets: () => undefined };
+  const none = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
   const status = createStatus({ ...none, inspect: () => inspection(), activity });
   const server = await startStatusServer(status, new FakeClock());
   t.teardown(() => server.close());

@@ -1,6 +1,7 @@
 /** Clients, calls and servers for the tests of what shows them. */
 import type { InspectedServer, Inspection } from '../../../src/observe/inspection.ts';
 import type { Activity } from '../../../src/observe/status/activity.ts';
+import { Refusals } from '../../../src/observe/status/refusals.ts';
 import type { UsageStatus } from '../../../src/observe/status/status-document.ts';
 import type {
   CallEnding,
@@ -61,6 +62,9 @@ export function call(given: Partial<ObservedCall> = {}): ObservedCall {
 export function ending(given: Partial<CallEnding> = {}): CallEnding {
   return { outcome: { kind: 'answered' }, bytes: 480, durationMs: 12, server: LEGACY_STDIO, ...given };
 }
+
+/** Nothing was refused. */
+export const NO_REFUSALS = new Refusals({ wallClock: () => START_MS });
 
 export const FAILED: CallOutcome = { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' };
 

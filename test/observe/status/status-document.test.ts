@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
-import { inspectedServer, inspection, runCall, START_MS, USAGE, WallClock } from './seen.ts';
+import { inspectedServer, inspection, NO_REFUSALS, runCall, START_MS, USAGE, WallClock } from './seen.ts';
 
-const SOURCES = { usage: undefined, hosts: [], snippets: () => undefined };
+const SOURCES = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
 
 function createActivity(): Activity {
   return new Activity({ wallClock: new WallClock().now });
@@ -52,6 +52,7 @@ test('has the shape that programs rely on', (t) => {
     clients: [],
     moreClients: 0,
     calls: { open: 0, longestOpen: [], lastMinute, series, recent: document.calls.recent },
+    refused: { total: 0, lastHour: 0, byCode: [] },
     usage: null,
     snippets: [],
     detail: null,
@@ -70,6 +71,7 @@ test('has the usage, and the snippets of the hosts that can use a server', (t) =
   const status = createStatus({
     inspect: () => inspection({ servers }),
     activity: createActivity(),
+    refusals: NO_REFUSALS,
     usage: () => USAGE,
     hosts: ['cursor', 'vscode'],
     snippets: (host, { name }) => (host === 'vscode' && name === 'weather' ? undefined : `${host} ${name}`),

@@ -7,7 +7,7 @@ import type { StatusDocument } from '../../../src/observe/status/status-document
 import { KEEP_ALIVE_MS, MAX_WATCHERS, STALLED_MS, UPDATE_MS } from '../../../src/observe/status/status-stream.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { client, inspectedServer, inspection, runCall, WallClock } from './seen.ts';
+import { client, inspectedServer, inspection, NO_REFUSALS, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';
 
 async function start(t: ExecutionContext, snippet = '', names: readonly string[] = ['everything']) {
@@ -20,7 +20,14 @@ async function start(t: ExecutionContext, snippet = '', names: readonly string[]
     return inspection({ servers: names.map((name) => inspectedServer({ name })) });
   };
   const snippets = () => world.snippet;
-  const status = createStatus({ inspect, activity, usage: undefined, hosts: ['cursor'], snippets });
+  const status = createStatus({
+    inspect,
+    activity,
+    refusals: NO_REFUSALS,
+    usage: undefined,
+    hosts: ['cursor'],
+    snippets,
+  });
   const records = new ServerRecords({ wallClock: wallClock.now });
   const server = await startStatusServer(status, clock, undefined, (name) => records.detailOf(name));
   t.teardown(() => server.close());

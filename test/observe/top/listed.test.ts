@@ -4,7 +4,16 @@ import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { listedIn } from '../../../src/observe/top/listed.ts';
 import { FIRST_VIEW, type ViewState } from '../../../src/observe/top/view-state.ts';
-import { client, FAILED, inspectedServer, inspection, LEGACY_STDIO, runCall, WallClock } from '../status/seen.ts';
+import {
+  client,
+  FAILED,
+  inspectedServer,
+  inspection,
+  LEGACY_STDIO,
+  NO_REFUSALS,
+  runCall,
+  WallClock,
+} from '../status/seen.ts';
 
 const SERVERS: readonly Partial<InspectedServer>[] = [
   { name: 'idle', state: 'not-started', openCalls: 0 },
@@ -25,7 +34,7 @@ function listed(state: Partial<ViewState>) {
     runCall(activity, { client: code, tool: 'read_file' }, { durationMs: 10, outcome: FAILED });
   }
   const servers = SERVERS.map(inspectedServer);
-  const sources = { usage: undefined, hosts: [], snippets: () => undefined };
+  const sources = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
   const status = createStatus({ ...sources, inspect: () => inspection({ servers }), activity })();
   const found = listedIn(status, { ...FIRST_VIEW, ...state });
   return {

@@ -13,12 +13,13 @@ import {
   inspectedServer,
   inspection,
   MODERN_HTTP,
+  NO_REFUSALS,
   runCall,
   START_MS,
   WallClock,
 } from '../status/seen.ts';
 
-const SOURCES = { usage: undefined, hosts: [], snippets: () => undefined };
+const SOURCES = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
 const VIEW = { url: 'http://127.0.0.1:8808', notice: '', columns: 120 };
 
 function linesOf(status: StatusDocument, view: Partial<typeof VIEW> = {}): readonly string[] {

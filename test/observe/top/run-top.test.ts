@@ -8,13 +8,13 @@ import type { TopTerminal } from '../../../src/observe/top/terminal-screen.ts';
 import { startEndlessAnswers } from '../../support/endless-answers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { client, inspection, WallClock } from '../status/seen.ts';
+import { client, inspection, NO_REFUSALS, WallClock } from '../status/seen.ts';
 import { startStatusServer } from '../status/status-server.ts';
 
 async function start(t: ExecutionContext, token?: string) {
   const wallClock = new WallClock();
   const activity = new Activity({ wallClock: wallClock.now });
-  const none = { usage: undefined, hosts: [], snippets: () => undefined };
+  const none = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
   const serverClock = new FakeClock();
   const server = await startStatusServer(
     createStatus({ ...none, inspect: () => inspection(), activity }),

@@ -428,8 +428,9 @@ function inPairs(values) {
 // --- The parts of the page
 
 /** @param {StatusDocument} document */
-function renderFigures({ bridge, clients, moreClients, calls }) {
+function renderFigures({ bridge, servers, clients, moreClients, calls, refused }) {
   const { lastMinute } = calls;
+  figure('servers', String(servers.length), troublesIn(servers) === 0 ? '' : `${troublesIn(servers)} failing`);
   figure('clients', String(clients.length + moreClients), '');
   figure('open', String(calls.open), `of ${bridge.maxOpenCalls}`);
   figure('processes', String(bridge.processes), `of ${bridge.maxProcesses}`);
@@ -440,6 +441,7 @@ function renderFigures({ bridge, clients, moreClients, calls }) {
     String(lastMinute.errors),
     lastMinute.errors === 0 ? '' : `${share < 1 ? '< 1' : Math.round(share)} %`,
   );
+  figure('refused', String(refused.lastHour), `${refused.total} since the start`);
   figure(
     'latency',
     duration(lastMinute.p50Ms),
@@ -711,6 +713,25 @@ function tellChangedStates({ servers }) {
 /** States in which a server cannot be used, the most urgent first. */
 const TROUBLE = ['stopped', 'failing'];
 
+/** @param {readonly ServerStatus[]} servers */
+function troublesIn(servers) {
+  return servers.filter(({ state }) => TROUBLE.includes(state)).length;
+}
+
+/** @param {StatusDocument} document */
+function renderRefused({ refused: { byCode } }) {
+  byId('refused-section').hidden = byCode.length === 0;
+  fillTable(
+    'refused',
+    byCode,
+    ({ code }) => code,
+    ({ code, count }) => [
+      { parts: [code === 'connections' ? { text: 'too many connections' } : { text: code, look: 'code' }] },
+      textCell(String(count), 'number'),
+    ],
+  );
+}
+
 /**
  * Shows the servers that cannot be used before the others, and says how many they are.
  *
@@ -718,7 +739,7 @@ const TROUBLE = ['stopped', 'failing'];
  */
 function renderServers({ servers }) {
   const urgency = (/** @type {ServerStatus} */ { state }) => TROUBLE.indexOf(state) + 1 || TROUBLE.length + 1;
-  const failing = servers.filter(({ state }) => TROUBLE.includes(state)).length;
+  const failing = troublesIn(servers);
   fillTable(
     'servers',
     servers.toSorted((a, b) => urgency(a) - urgency(b)),
@@ -773,6 +794,7 @@ function render() {
   byId('open-section').hidden = status.calls.longestOpen.length === 0;
   fillTable('open', status.calls.longestOpen, ({ number }) => String(number), openCells);
   renderRecent(status);
+  renderRefused(status);
   renderUsage(status);
   renderSnippets(status);
   tellChangedStates(status);
