@@ -263,17 +263,55 @@ inBrowser('copies a snippet, or selects it where the browser does not let it cop
   t.is(await page.evaluate('getSelection().toString()'), await page.locator('#snippet').innerText());
 });
 
+inBrowser('the theme follows the system until one is chosen, which other visits remember', async (t) => {
+  const { server } = await start(t, { isBusy: false });
+  const { page, wrong } = await open(t, server.url);
+  const background = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  const [light, dark] = ['rgb(245, 246, 247)', 'rgb(17, 20, 23)'];
+  await page.emulateMedia({ colorScheme: 'light' });
+  t.is(await background(), light);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  t.is(await background(), dark);
+  await page.getByLabel('Theme').selectOption('Light');
+  t.is(await background(), light);
+  await page.reload();
+  t.is(await background(), light);
+  t.is(await page.getByLabel('Theme').inputValue(), 'light');
+  await page.getByLabel('Theme').selectOption('Dark');
+  await page.emulateMedia({ colorScheme: 'light' });
+  t.is(await background(), dark);
+  await page.getByLabel('Theme').selectOption('System theme');
+  t.is(await background(), light);
+  t.deepEqual(wrong, []);
+});
+
+inBrowser('the icon of the page is a picture that its policy allows', async (t) => {
+  const { server } = await start(t, { isBusy: false });
+  const { page, wrong } = await open(t, server.url);
+  const width = await page.evaluate(
+    `(async () => {
+      const image = new Image();
+      image.src = document.querySelector('link[rel=icon]').href;
+      await image.decode();
+      return image.width;
+    })()`,
+  );
+  t.true(Number(width) > 0);
+  t.deepEqual(wrong, []);
+});
+
 inBrowser('everything that does something is reached by the keyboard, in the order of the page', async (t) => {
   const { server } = await start(t, { isBusy: true });
   const { page } = await open(t, server.url);
   await page.getByText('Live', { exact: true }).waitFor();
   const reached: unknown[] = [];
-  for (let index = 0; index < 9; index += 1) {
+  for (let index = 0; index < 10; index += 1) {
     await page.keyboard.press('Tab');
     reached.push(await page.evaluate('document.activeElement.id || document.activeElement.textContent'));
   }
   t.deepEqual(reached, [
     'Skip to the content',
+    'theme',
     'pause',
     'only-errors',
     'more-calls',

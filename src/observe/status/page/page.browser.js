@@ -15,6 +15,7 @@
  */
 
 const TOKEN_KEY = 'mcp-portage-status-token';
+const THEME_KEY = 'mcp-portage-theme';
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 15_000;
 /** The bridge sends a comment every 15 s. */
@@ -800,6 +801,13 @@ function render() {
   tellChangedStates(status);
 }
 
+/** The style follows the system unless the attribute says otherwise. */
+function showTheme() {
+  const theme = localStorage.getItem(THEME_KEY) ?? 'system';
+  document.documentElement.dataset.theme = theme;
+  elementOf('theme', HTMLSelectElement).value = theme;
+}
+
 // --- The connection
 
 const CONNECTION_TEXTS = {
@@ -956,6 +964,11 @@ document.addEventListener('visibilitychange', () => {
   else void follow();
 });
 
+elementOf('theme', HTMLSelectElement).addEventListener('change', ({ target }) => {
+  if (target instanceof HTMLSelectElement) localStorage.setItem(THEME_KEY, target.value);
+  showTheme();
+});
+
 byId('only-errors').addEventListener('change', render);
 byId('snippet-host').addEventListener('change', render);
 byId('snippet-server').addEventListener('change', render);
@@ -987,8 +1000,14 @@ async function copy(text) {
   }
 }
 
+/** Another page of the bridge may have changed the theme. */
+addEventListener('storage', ({ key }) => {
+  if (key === THEME_KEY) showTheme();
+});
+
 addEventListener('resize', () => requestAnimationFrame(render));
 setInterval(() => {
   if (!isPaused && !document.hidden) render();
 }, REDRAW_MS);
+showTheme();
 void follow();
