@@ -9,6 +9,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { findBarriers, findChromium, launchChromium } from './chromium.ts';
 import {
   client,
+  FAILED,
   fillActivity,
   inspectedServer,
   inspection,
@@ -90,6 +91,8 @@ async function open(t: Context, url: string) {
   page.on('request', (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith('data:')) wrong.push(request.url());
   });
+  // The charts move on with time, which stands still here.
+  await page.clock.setFixedTime(START_MS);
   await page.goto(`${url}/status`);
   return { page, wrong };
 }
@@ -143,6 +146,54 @@ inBrowser('says of its charts in words what they show', async (t) => {
     .getByRole('img', { name: /^Latency in the last ten minutes: the median of five seconds was at most/ })
     .waitFor();
   t.is(await page.getByRole('img', { name: /calls in the last ten minutes$/ }).count(), 4);
+});
+
+inBrowser('a chart says what it shows where somebody points, or moves by the keyboard', async (t) => {
+  const { server, activity, clock } = await start(t, { isBusy: false });
+  for (const durationMs of [20, 20, 20, 60_000]) runCall(activity, {}, { durationMs });
+  clock.advance(5 * 60_000);
+  runCall(activity, {}, { durationMs: 40, outcome: FAILED });
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const value = page.locator('#chart-calls-value');
+  const latency = page.locator('#chart-latency-value');
+  t.regex(await value.innerText(), /^Point at the chart/);
+  await page.locator('#chart-calls').focus();
+  await page.keyboard.press('End');
+  t.regex(await value.innerText(), /^\d\d:\d\d:\d\d: 1 call, 1 with an error$/);
+  t.regex(await latency.innerText(), /: median 40 ms, 95th percentile 40 ms$/);
+  t.is(await page.getByRole('status').innerText(), await value.innerText());
+  await page.keyboard.press('ArrowLeft');
+  t.regex(await value.innerText(), /: no calls$/);
+  await page.keyboard.press('Escape');
+  t.regex(await value.innerText(), /^Point at the chart/);
+  const box = await page.locator('#chart-latency').boundingBox();
+  if (box === null) return t.fail('the chart is not shown');
+  const middle = box.x + 48 + ((box.width - 48) * 59.5) / 120;
+  await page.mouse.move(middle, box.y + 20);
+  t.regex(await latency.innerText(), /: median 20 ms, 95th percentile 1 min$/);
+  t.regex(await value.innerText(), /: 4 calls, 0 with an error$/);
+  await page.mouse.move(0, 0);
+  t.regex(await value.innerText(), /^Point at the chart/);
+});
+
+inBrowser('one call of a minute leaves calls of milliseconds readable in the chart of latency', async (t) => {
+  const { server, activity, clock } = await start(t, { isBusy: false });
+  for (const durationMs of [10, 20, 40, 60_000]) {
+    runCall(activity, {}, { durationMs });
+    clock.advance(5000);
+  }
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const path = (await page.locator('#chart-latency .p50').getAttribute('d')) ?? '';
+  const heights = [...path.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
+  t.is(heights.length, 4);
+  const [first = 0, second = 0, third = 0] = heights;
+  t.true(first - second > 5 && second - third > 5, path);
+  t.deepEqual(await page.locator('#chart-latency text').allTextContents(), [
+    ...['10 ms', '100 ms', '1 s', '10 s', '1 min'],
+    ...['10 min ago', '5 min', 'now'],
+  ]);
 });
 
 inBrowser('shows what happens while one looks', async (t) => {
@@ -305,7 +356,7 @@ inBrowser('everything that does something is reached by the keyboard, in the ord
   const { page } = await open(t, server.url);
   await page.getByText('Live', { exact: true }).waitFor();
   const reached: unknown[] = [];
-  for (let index = 0; index < 10; index += 1) {
+  for (let index = 0; index < 12; index += 1) {
     await page.keyboard.press('Tab');
     reached.push(await page.evaluate('document.activeElement.id || document.activeElement.textContent'));
   }
@@ -313,6 +364,8 @@ inBrowser('everything that does something is reached by the keyboard, in the ord
     'Skip to the content',
     'theme',
     'pause',
+    'chart-calls',
+    'chart-latency',
     'only-errors',
     'more-calls',
     'snippet-host',

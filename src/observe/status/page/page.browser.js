@@ -11,6 +11,9 @@
  * @typedef {import('../call-series.ts').SeriesReport} SeriesReport
  * @typedef {{ text: string, look?: string } | { spark: readonly number[], label: string }} Part
  * @typedef {{ parts: readonly Part[], look?: string }} Cell
+ * @typedef {{ ticks: readonly number[], labelOf: (value: number) => string, shareOf: (value: number) => number }} Axis
+ * @typedef {{ x: (place: number) => number, y: (value: number) => number, step: number }} Places
+ * @typedef {{ id: string, series: SeriesReport, axis: Axis, description: string, draw: (places: Places) => readonly Element[], valueAt: (place: number) => string }} Chart
  * @typedef {{ transport: string, era?: string, revision: string | null }} Spoken
  */
 
@@ -259,13 +262,22 @@ function textCell(text, look) {
  * @returns {readonly number[]} NaN where there were no calls
  */
 function spread({ atMs, stepMs, steps }, values) {
-  const latest = Math.floor(nowMs() / stepMs);
   const all = new Array(steps).fill(Number.NaN);
   for (const [index, startMs] of atMs.entries()) {
-    const place = steps - 1 - (latest - Math.round(startMs / stepMs));
+    const place = placeOf(startMs, { stepMs, steps });
     if (place >= 0 && place < steps) all[place] = values[index];
   }
   return all;
+}
+
+/**
+ * The place of a step in a chart, which ends now.
+ *
+ * @param {number} startMs
+ * @param {Pick<SeriesReport, 'stepMs' | 'steps'>} series
+ */
+function placeOf(startMs, { stepMs, steps }) {
+  return steps - 1 - (Math.floor(nowMs() / stepMs) - Math.round(startMs / stepMs));
 }
 
 /** @param {readonly number[]} values */
@@ -274,50 +286,128 @@ function largest(values) {
 }
 
 /**
- * The next number above that reads well on an axis and can be halved.
+ * An axis from 0 to the next number above that reads well and can be halved.
  *
- * @param {number} value
+ * @param {number} most
+ * @returns {Axis}
  */
-function axisLimit(value) {
-  if (value <= 2) return 2;
-  const power = 10 ** Math.floor(Math.log10(value));
-  return ([1, 2, 4, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power;
+function linearAxis(most) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)));
+  const limit = most <= 2 ? 2 : ([1, 2, 4, 6, 8, 10].find((step) => step * power >= most) ?? 10) * power;
+  return { ticks: [0, limit / 2, limit], labelOf: String, shareOf: (value) => value / limit };
+}
+
+/** Marks of an axis of durations, in milliseconds. */
+const DURATION_TICKS = [0.1, 1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000];
+
+/**
+ * A logarithmic axis, on which one call of a minute leaves calls of milliseconds readable.
+ *
+ * @param {readonly number[]} values
+ * @returns {Axis}
+ */
+function durationAxis(values) {
+  const known = values.filter((value) => !Number.isNaN(value));
+  const least = known.length === 0 ? 1 : Math.min(...known);
+  const most = known.length === 0 ? 100 : Math.max(...known);
+  const first = Math.max(
+    0,
+    DURATION_TICKS.findLastIndex((tick) => tick <= least),
+  );
+  const found = DURATION_TICKS.findIndex((tick) => tick >= most);
+  const last = Math.max(first + 1, found < 0 ? DURATION_TICKS.length - 1 : found);
+  const ticks = DURATION_TICKS.slice(first, last + 1);
+  const [low = 1, high = 10] = [ticks[0], ticks.at(-1)];
+  const shareOf = (/** @type {number} */ value) =>
+    Math.min(1, Math.log(Math.max(value, low) / low) / Math.log(high / low));
+  return { ticks, labelOf: (value) => duration(value).replace('.0 ', ' '), shareOf };
 }
 
 const CHART = { height: 150, top: 8, bottom: 22, left: 48 };
+const CHARTS = ['chart-calls', 'chart-latency'];
 
 /**
- * Draws the axes, and between them the elements that `draw` returns.
+ * Draws the axes, and between them the elements that `draw` returns. Below the chart, `valueAt` says what it shows at the
+ * place at which somebody points.
  *
- * @param {string} id
- * @param {number} most the largest value
- * @param {(value: number) => string} labelOf
- * @param {string} description
- * @param {(places: { x: (place: number) => number, y: (value: number) => number, step: number }) => readonly Element[]} draw
+ * @param {Chart} chart
  */
-function drawChart(id, most, labelOf, description, draw) {
+function drawChart({ id, series, axis, description, draw, valueAt }) {
   const svg = byId(id);
   // An image that is not shown has no width.
   const width = Math.max(240, svg.getBoundingClientRect().width);
   const { height, top, bottom, left } = CHART;
-  const limit = axisLimit(most);
-  const steps = status?.calls.series.steps ?? 1;
+  const { steps, stepMs } = series;
   const step = (width - left) / steps;
   const x = (/** @type {number} */ place) => left + place * step;
-  const y = (/** @type {number} */ value) => height - bottom - (value / limit) * (height - bottom - top);
-  const lines = [0, limit / 2, limit].flatMap((value) => [
+  const y = (/** @type {number} */ value) => height - bottom - axis.shareOf(value) * (height - bottom - top);
+  const lines = axis.ticks.flatMap((value) => [
     svgElement('line', { class: 'grid', x1: left, x2: width, y1: y(value), y2: y(value) }),
-    label(labelOf(value), { x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }),
+    label(axis.labelOf(value), { x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }),
   ]);
   const times = [
     label('10 min ago', { x: left, y: height - 4 }),
     label('5 min', { x: x(steps / 2), y: height - 4, 'text-anchor': 'middle' }),
     label('now', { x: width, y: height - 4, 'text-anchor': 'end' }),
   ];
+  const place = pointedMs === undefined ? -1 : placeOf(pointedMs, series);
+  const isPointed = place >= 0 && place < steps;
+  const middle = x(place + 0.5);
+  const pointer = isPointed
+    ? [svgElement('line', { class: 'pointer', x1: middle, x2: middle, y1: top, y2: height - bottom })]
+    : [];
   svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
   svg.setAttribute('height', String(height));
   svg.setAttribute('aria-label', description);
-  svg.replaceChildren(...lines, ...times, ...draw({ x, y, step }));
+  svg.replaceChildren(...lines, ...times, ...draw({ x, y, step }), ...pointer);
+  const atMs = (Math.floor(nowMs() / stepMs) - (steps - 1 - place)) * stepMs;
+  setText(byId(`${id}-value`), isPointed ? `${timeOfDay(atMs)}: ${valueAt(place)}` : POINTING);
+}
+
+const POINTING = 'Point at the chart, or press the arrow keys on it, to read its values.';
+
+/** @type {number | undefined} The time at which somebody points in the charts. */
+let pointedMs;
+
+/**
+ * @param {SVGElement} svg
+ * @param {number} clientX
+ */
+function pointAt(svg, clientX) {
+  const series = shownSeries();
+  if (series === undefined) return;
+  const { left: start, width } = svg.getBoundingClientRect();
+  const { steps, stepMs } = series;
+  const share = (clientX - start - CHART.left) / (width - CHART.left);
+  const place = Math.min(steps - 1, Math.max(0, Math.floor(share * steps)));
+  pointedMs = (Math.floor(nowMs() / stepMs) - (steps - 1 - place)) * stepMs;
+  drawCharts();
+}
+
+/**
+ * Moves the place at which the charts are read.
+ *
+ * @param {string} chart
+ * @param {string} key
+ * @returns {boolean} false: the key does nothing here
+ */
+function pointByKey(chart, key) {
+  const series = shownSeries();
+  const move = new Map([
+    ['ArrowLeft', -1],
+    ['ArrowRight', 1],
+    ['Home', Number.NEGATIVE_INFINITY],
+    ['End', Number.POSITIVE_INFINITY],
+  ]).get(key);
+  if (series === undefined || (move === undefined && key !== 'Escape')) return false;
+  const { steps, stepMs } = series;
+  const latest = Math.floor(nowMs() / stepMs);
+  const place = pointedMs === undefined ? steps : placeOf(pointedMs, series);
+  const moved = Math.min(steps - 1, Math.max(0, place + (move ?? 0)));
+  pointedMs = move === undefined ? undefined : (latest - (steps - 1 - moved)) * stepMs;
+  drawCharts();
+  if (pointedMs !== undefined) announce(byId(`${chart}-value`).textContent ?? '');
+  return true;
 }
 
 /**
@@ -330,33 +420,61 @@ function label(text, attributes) {
   return element;
 }
 
-/** @param {StatusDocument} document */
-function drawCharts({ calls: { series } }) {
+/** The series that the charts show. */
+function shownSeries() {
+  return status?.calls.series;
+}
+
+function drawCharts() {
+  const series = shownSeries();
+  if (series === undefined) return;
+  drawCalls(series);
+  drawLatency(series);
+}
+
+/** @param {SeriesReport} series */
+function drawCalls(series) {
   const calls = spread(series, series.calls);
   const errors = spread(series, series.errors);
-  const seconds = series.stepMs / 1000;
-  const total = sum(series.calls);
-  const callsText = `Calls in the last ten minutes: ${total}, of which ${sum(series.errors)} with an error; at most ${largest(calls)} in ${seconds} seconds.`;
-  drawChart('chart-calls', largest(calls), String, callsText, ({ x, y, step }) =>
-    calls.flatMap((count, place) => {
-      if (Number.isNaN(count)) return [];
-      const wrong = errors[place] ?? 0;
-      return [
-        bar('calls', x(place), y(count), y(wrong), step),
-        ...(wrong > 0 ? [bar('errors', x(place), y(wrong), y(0), step)] : []),
-      ];
-    }),
-  );
+  drawChart({
+    id: 'chart-calls',
+    series,
+    axis: linearAxis(largest(calls)),
+    description: `Calls in the last ten minutes: ${sum(series.calls)}, of which ${sum(series.errors)} with an error; at most ${largest(calls)} in ${series.stepMs / 1000} seconds.`,
+    draw: ({ x, y, step }) =>
+      calls.flatMap((count, place) => {
+        if (Number.isNaN(count)) return [];
+        const wrong = errors[place] ?? 0;
+        return [
+          bar('calls', x(place), y(count), y(wrong), step),
+          ...(wrong > 0 ? [bar('errors', x(place), y(wrong), y(0), step)] : []),
+        ];
+      }),
+    valueAt: (place) => {
+      const count = calls[place] || 0;
+      return count === 0 ? 'no calls' : `${counted(count, 'call')}, ${errors[place] || 0} with an error`;
+    },
+  });
+}
+
+/** @param {SeriesReport} series */
+function drawLatency(series) {
   const p50 = spread(series, series.p50Ms);
   const p95 = spread(series, series.p95Ms);
-  const latencyText =
-    total === 0
-      ? 'Latency: no calls in the last ten minutes.'
-      : `Latency in the last ten minutes: the median of five seconds was at most ${duration(largest(p50))}, the 95th percentile at most ${duration(largest(p95))}.`;
-  drawChart('chart-latency', largest(p95), duration, latencyText, ({ x, y, step }) => [
-    line('p95', p95, x, y, step),
-    line('p50', p50, x, y, step),
-  ]);
+  drawChart({
+    id: 'chart-latency',
+    series,
+    axis: durationAxis([...p50, ...p95]),
+    description:
+      series.calls.length === 0
+        ? 'Latency: no calls in the last ten minutes.'
+        : `Latency in the last ten minutes: the median of five seconds was at most ${duration(largest(p50))}, the 95th percentile at most ${duration(largest(p95))}.`,
+    draw: ({ x, y, step }) => [line('p95', p95, x, y, step), line('p50', p50, x, y, step)],
+    valueAt: (place) => {
+      const [median = Number.NaN, high = Number.NaN] = [p50[place], p95[place]];
+      return Number.isNaN(median) ? 'no calls' : `median ${duration(median)}, 95th percentile ${duration(high)}`;
+    },
+  });
 }
 
 /**
@@ -787,7 +905,7 @@ function render() {
   byId('pause').hidden = false;
   renderFigures(status);
   renderReplicas(status);
-  drawCharts(status);
+  drawCharts();
   renderServers(status);
   fillTable('clients', status.clients, ({ number }) => String(number), clientCells);
   byId('more-clients').hidden = status.moreClients === 0;
@@ -998,6 +1116,22 @@ async function copy(text) {
   } catch {
     return false;
   }
+}
+
+for (const id of CHARTS) {
+  const svg = document.getElementById(id);
+  if (!(svg instanceof SVGElement)) continue;
+  svg.addEventListener('pointermove', ({ clientX }) => pointAt(svg, clientX));
+  svg.addEventListener('pointerdown', ({ clientX }) => pointAt(svg, clientX));
+  for (const end of ['pointerleave', 'blur']) {
+    svg.addEventListener(end, () => {
+      pointedMs = undefined;
+      drawCharts();
+    });
+  }
+  svg.addEventListener('keydown', (event) => {
+    if (pointByKey(id, event.key)) event.preventDefault();
+  });
 }
 
 /** Another page of the bridge may have changed the theme. */
