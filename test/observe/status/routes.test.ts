@@ -1,16 +1,17 @@
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
+import type { OtherReplicas } from '../../../src/observe/status/other-replicas.ts';
 import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { inspection, NO_REFUSALS, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';
 
-async function start(t: ExecutionContext) {
+async function start(t: ExecutionContext, others?: OtherReplicas) {
   const activity = new Activity({ wallClock: new WallClock().now });
   const none = { refusals: NO_REFUSALS, usage: undefined, hosts: [], snippets: () => undefined };
   const status = createStatus({ ...none, inspect: () => inspection(), activity });
-  const server = await startStatusServer(status, new FakeClock());
+  const server = await startStatusServer(status, new FakeClock(), others === undefined ? {} : { others });
   t.teardown(() => server.close());
   return { activity, server };
 }
@@ -64,6 +65,15 @@ test('tells more about the server that is asked about, or the only one', async (
   t.is(await detailAt(''), 'everything');
   t.is(await detailAt('?server=everything'), 'everything');
   t.is(await detailAt('?server=no%20such'), undefined);
+});
+
+test('of all replicas, the one that answers tells what it knows of a server', async (t) => {
+  const replicas = { ownAddress: 'http://one', addresses: async () => ['http://one'], ask: async () => [] };
+  const { server } = await start(t, replicas);
+  const read = async (query: string) =>
+    (await (await fetch(`${server.url}/status.json?replicas=all${query}`)).json()) as StatusDocument;
+  t.like(await read('&server=everything'), { replicas: [{ state: 'shown' }], detail: { server: 'everything' } });
+  t.is((await read('&server=other')).detail, null);
 });
 
 test('events are a stream that nobody may keep or hold back', async (t) => {

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../src/deps.ts';
 import type { DetailOf, Status } from '../../../src/observe/status/create-status.ts';
+import type { OtherReplicas } from '../../../src/observe/status/other-replicas.ts';
 import { createStatusRoutes, type StatusRoutes } from '../../../src/observe/status/routes.ts';
 import { ServerRecords } from '../../../src/observe/status/server-records.ts';
 
@@ -14,14 +15,20 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-/** Those who may look have this token; undefined: everybody may. */
+export interface StatusServerOptions {
+  /** Those who may look have this token; undefined: everybody may. */
+  readonly token?: string | undefined;
+  /** Default: nothing is known of any server. */
+  readonly detailOf?: DetailOf;
+  readonly others?: OtherReplicas;
+}
+
 export async function startStatusServer(
   status: Status,
   clock: Clock,
-  token: string | undefined = undefined,
-  detailOf: DetailOf = (server) => new ServerRecords({ wallClock: Date.now }).detailOf(server),
+  { token, detailOf = NOTHING_KNOWN, others }: StatusServerOptions = {},
 ): Promise<StatusServer> {
-  const routes = createStatusRoutes({ status, detailOf, clock, others: undefined });
+  const routes = createStatusRoutes({ status, detailOf, clock, others });
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
     responses.push(response);
@@ -47,6 +54,8 @@ export async function startStatusServer(
     },
   };
 }
+
+const NOTHING_KNOWN: DetailOf = (server) => new ServerRecords({ wallClock: Date.now }).detailOf(server);
 
 /** The clock of the machine. */
 export const REAL_CLOCK: Clock = {

@@ -29,7 +29,7 @@ async function start(t: ExecutionContext, snippet = '', names: readonly string[]
     snippets,
   });
   const records = new ServerRecords({ wallClock: wallClock.now });
-  const server = await startStatusServer(status, clock, undefined, (name) => records.detailOf(name));
+  const server = await startStatusServer(status, clock, { detailOf: (name) => records.detailOf(name) });
   t.teardown(() => server.close());
   return { clock, wallClock, activity, records, server, world };
 }

@@ -19,7 +19,7 @@ async function start(t: ExecutionContext, token?: string) {
   const server = await startStatusServer(
     createStatus({ ...none, inspect: () => inspection(), activity }),
     serverClock,
-    token,
+    { token },
   );
   t.teardown(() => server.close());
   return { activity, server, serverClock, wallClock };

@@ -4,12 +4,15 @@
  *
  * @typedef {import('../status-document.ts').StatusDocument} StatusDocument
  * @typedef {import('../status-document.ts').ServerStatus} ServerStatus
+ * @typedef {import('../status-document.ts').ServerDetail} ServerDetail
  * @typedef {import('../status-document.ts').ClientStatus} ClientStatus
  * @typedef {import('../status-document.ts').OpenCall} OpenCall
  * @typedef {import('../status-document.ts').EndedCall} EndedCall
  * @typedef {import('../status-document.ts').UsageStatusRow} UsageStatusRow
  * @typedef {import('../call-series.ts').SeriesReport} SeriesReport
- * @typedef {{ text: string, look?: string } | { spark: readonly number[], label: string }} Part
+ * @typedef {Readonly<Record<string, string | null>>} Choice names in the address, and what they are set to; null: nothing
+ * @typedef {{ text: string, look?: string, to?: Choice }} TextPart
+ * @typedef {TextPart | { spark: readonly number[], label: string } | { copy: string, label: string }} Part
  * @typedef {{ parts: readonly Part[], look?: string }} Cell
  * @typedef {{ ticks: readonly number[], labelOf: (value: number) => string, shareOf: (value: number) => number }} Axis
  * @typedef {{ x: (place: number) => number, y: (value: number) => number, step: number }} Places
@@ -28,6 +31,8 @@ const MAX_EVENT_LENGTH = 32 * 1024 * 1024;
 /** The axis of time moves on even if nothing happens. */
 const REDRAW_MS = 5000;
 const FEW_CALLS = 15;
+const FEW_CLIENTS = 8;
+const MAX_ALERTS = 5;
 
 /** @type {StatusDocument | undefined} */
 let status;
@@ -35,10 +40,13 @@ let status;
 let aheadMs = 0;
 let isPaused = false;
 let showsAllCalls = false;
+let showsAllClients = false;
 /** Number of servers that cannot be used. */
 let troubles = 0;
 /** @type {AbortController | undefined} The stream that is followed now. */
 let following;
+/** The address of that stream. */
+let followed = '';
 /** @type {ReadonlyMap<string, string>} The states of servers that have been shown. */
 let knownStates = new Map();
 
@@ -150,11 +158,31 @@ function timeOfDay(atMs) {
 }
 
 /**
+ * A time within a day, or a day and a time.
+ *
+ * @param {number} atMs
+ */
+function moment(atMs) {
+  if (Math.abs(nowMs() - atMs) < 20 * 3_600_000) return timeOfDay(atMs);
+  const day = new Date(atMs).toLocaleDateString([], { year: 'numeric', month: 'short', day: 'numeric' });
+  return `${day}, ${timeOfDay(atMs)}`;
+}
+
+/**
+ * @param {string} text
+ * @param {number} length
+ */
+function cut(text, length) {
+  return text.length <= length ? text : `${text.slice(0, length)}…`;
+}
+
+/**
  * @param {number} count
  * @param {string} one
+ * @param {string} [many]
  */
-function counted(count, one) {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
+function counted(count, one, many = `${one}s`) {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** @returns the time by the clock of the bridge */
@@ -223,6 +251,32 @@ function fillCell(row, place, label, { parts, look = '' }) {
 }
 
 /**
+ * @param {HTMLElement} element
+ * @param {readonly Part[]} parts
+ */
+function fillParts(element, parts) {
+  const content = JSON.stringify(parts);
+  if (shown.get(element) === content) return;
+  shown.set(element, content);
+  element.replaceChildren(...parts.map(partElement));
+}
+
+/**
+ * Makes a list show the items. Unchanged items are kept.
+ *
+ * @param {string} id
+ * @param {readonly (readonly Part[])[]} items
+ */
+function fillList(id, items) {
+  const list = byId(id);
+  while (list.children.length > items.length) list.lastElementChild?.remove();
+  for (const [place, parts] of items.entries()) {
+    const item = list.children[place] ?? list.appendChild(document.createElement('li'));
+    if (item instanceof HTMLElement) fillParts(item, parts);
+  }
+}
+
+/**
  * @param {number} place
  * @param {string} label
  */
@@ -237,10 +291,38 @@ function newCell(place, label) {
 /** @param {Part} part */
 function partElement(part) {
   if ('spark' in part) return sparkline(part.spark, part.label);
-  const span = document.createElement('span');
+  if ('copy' in part) return copyButton(part.copy, part.label);
+  const span = part.to === undefined ? document.createElement('span') : linkTo(part.to);
   if (part.look !== undefined) span.className = part.look;
   span.textContent = part.text;
   return span;
+}
+
+/** @param {Choice} choice */
+function linkTo(choice) {
+  const link = document.createElement('a');
+  link.href = addressWith(choice);
+  link.addEventListener('click', (event) => {
+    // A click with a key opens another tab.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    choose(choice);
+  });
+  return link;
+}
+
+/**
+ * @param {string} text
+ * @param {string} description
+ */
+function copyButton(text, description) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'little';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', description);
+  button.addEventListener('click', () => void copyOrSelect(button, text, button.previousElementSibling));
+  return button;
 }
 
 /**
@@ -422,12 +504,16 @@ function label(text, attributes) {
 
 /** The series that the charts show. */
 function shownSeries() {
-  return status?.calls.series;
+  return (chosenServer() ?? status?.calls)?.series;
 }
 
 function drawCharts() {
   const series = shownSeries();
   if (series === undefined) return;
+  const server = chosen('server');
+  const ofServer = server === null ? '' : ` of ${server}`;
+  setText(byId('chart-calls-title'), `Calls${ofServer}`);
+  setText(byId('chart-latency-title'), `Latency${ofServer}`);
   drawCalls(series);
   drawLatency(series);
 }
@@ -544,15 +630,116 @@ function inPairs(values) {
   return values.flatMap((value, place) => (place % 2 === 0 ? [(value || 0) + (values[place + 1] || 0)] : []));
 }
 
+// --- What the address chooses
+
+/** The filters of the page are in its address, so that it can be sent to somebody else. */
+const FILTERS = ['server', 'client', 'tool'];
+/** Clients that give no name can be chosen by this one. */
+const UNNAMED = 'unnamed';
+
+/** @param {string} name */
+function chosen(name) {
+  return new URLSearchParams(location.search).get(name);
+}
+
+/** @param {Choice} choice */
+function addressWith(choice) {
+  const address = new URL(location.href);
+  for (const [name, value] of Object.entries(choice)) {
+    if (value === null) address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
+  }
+  return address.href;
+}
+
+/** @param {Choice} choice */
+function choose(choice) {
+  history.pushState(null, '', addressWith(choice));
+  if ('server' in choice) scrollTo(0, 0);
+  showChoice();
+}
+
+/** Shows what the address chooses now. The stream also has more about the chosen server, so it may be another one. */
+function showChoice() {
+  if (!isPaused && byId('token').hidden && followed !== streamAddress()) void follow();
+  render();
+}
+
+/** @returns the server that is chosen, or the only one */
+function chosenServer() {
+  const name = chosen('server');
+  const servers = status?.servers ?? [];
+  return name === null && servers.length === 1 ? servers[0] : servers.find((server) => server.name === name);
+}
+
+/** @param {string} server */
+function isOfChosenServer(server) {
+  return (chosen('server') ?? server) === server;
+}
+
+/** @param {string | null} client */
+function isChosenClient(client) {
+  const wanted = chosen('client');
+  return wanted === null || wanted === (client ?? UNNAMED);
+}
+
+/** @param {OpenCall} call */
+function isChosenCall({ server, client, tool }) {
+  return isOfChosenServer(server) && isChosenClient(client) && (chosen('tool') ?? tool) === tool;
+}
+
+/** @param {StatusDocument} document */
+function renderFilters({ servers, clients, calls, detail }) {
+  const all = [...calls.recent, ...calls.longestOpen].filter(({ server }) => isOfChosenServer(server));
+  const ofServer = clients.filter(({ server }) => isOfChosenServer(server));
+  fillFilter(
+    'server',
+    'all servers',
+    servers.map(({ name }) => name),
+  );
+  fillFilter(
+    'client',
+    'all clients',
+    [...ofServer.map(({ name }) => name), ...all.map(({ client }) => client)].map((name) => name ?? UNNAMED),
+  );
+  fillFilter('tool', 'all tools', [...(detail?.tools ?? []), ...all.flatMap(({ tool }) => tool ?? [])]);
+  byId('clear-filters').hidden = FILTERS.every((name) => chosen(name) === null);
+  byId('filter-note').hidden = chosen('client') === null && chosen('tool') === null;
+  elementOf('only-errors', HTMLInputElement).checked = chosen('calls') === 'wrong';
+}
+
+/** A longer name would make its list wider than a phone. */
+const MAX_OPTION_LENGTH = 48;
+
+/**
+ * @param {string} name
+ * @param {string} ofAll
+ * @param {readonly string[]} values
+ */
+function fillFilter(name, ofAll, values) {
+  const select = elementOf(`filter-${name}`, HTMLSelectElement);
+  const value = chosen(name);
+  const names = [...new Set(value === null ? values : [...values, value])].sort();
+  const content = JSON.stringify(names);
+  if (shown.get(select) !== content) {
+    shown.set(select, content);
+    const options = names.map((text) => new Option(cut(text, MAX_OPTION_LENGTH), text));
+    select.replaceChildren(new Option(ofAll, ''), ...options);
+  }
+  select.value = value ?? '';
+}
+
 // --- The parts of the page
 
 /** @param {StatusDocument} document */
 function renderFigures({ bridge, servers, clients, moreClients, calls, refused }) {
-  const { lastMinute } = calls;
+  const server = chosenServer();
+  const { lastMinute } = server ?? calls;
+  const ofServer = clients.filter((client) => isOfChosenServer(client.server));
   figure('servers', String(servers.length), troublesIn(servers) === 0 ? '' : `${troublesIn(servers)} failing`);
-  figure('clients', String(clients.length + moreClients), '');
-  figure('open', String(calls.open), `of ${bridge.maxOpenCalls}`);
-  figure('processes', String(bridge.processes), `of ${bridge.maxProcesses}`);
+  figure('clients', String(chosen('server') === null ? clients.length + moreClients : ofServer.length), '');
+  figure('open', String(server?.openCalls ?? calls.open), `of ${bridge.maxOpenCalls}`);
+  figure('processes', String(server?.processes ?? bridge.processes), `of ${bridge.maxProcesses}`);
   figure('calls', String(lastMinute.calls), '');
   const share = lastMinute.calls === 0 ? 0 : (100 * lastMinute.errors) / lastMinute.calls;
   figure(
@@ -564,7 +751,7 @@ function renderFigures({ bridge, servers, clients, moreClients, calls, refused }
   figure(
     'latency',
     duration(lastMinute.p50Ms),
-    lastMinute.p95Ms === null ? '' : `95 % within ${duration(lastMinute.p95Ms)}`,
+    lastMinute.p95Ms === null ? '' : `95 % ≤ ${duration(lastMinute.p95Ms)}`,
   );
   setText(byId('about'), `${bridge.version} · up ${ago(bridge.startedAtMs)}`);
 }
@@ -604,35 +791,39 @@ function stateOf({ state, sinceMs }) {
   const known = STATES.get(state) ?? { text: state, look: 'line' };
   if (sinceMs === null) return known;
   if (state === 'starting') return { ...known, text: `${known.text} (${duration(nowMs() - sinceMs)})` };
-  return state === 'failing' ? { ...known, text: `${known.text} since ${timeOfDay(sinceMs)}` } : known;
+  return { ...known, text: `${known.text}${state === 'failing' ? '' : ','} since ${moment(sinceMs)}` };
 }
 
 /** Limit of a server's problem text, whose cell would otherwise get very tall. `/status.json` has the whole text. */
 const MAX_PROBLEM_LENGTH = 240;
 
-/** @param {string} text */
-function shortened(text) {
-  return text.length <= MAX_PROBLEM_LENGTH ? text : `${text.slice(0, MAX_PROBLEM_LENGTH)}…`;
+/** @param {Pick<ServerStatus, 'url' | 'sseUrl' | 'wsUrl'>} server */
+function urlsOf({ url, sseUrl, wsUrl }) {
+  return [url, sseUrl, wsUrl].filter((known) => known !== null);
+}
+
+/**
+ * What is to know about the addresses of a server.
+ *
+ * @param {Pick<ServerStatus, 'sseSunset' | 'hubs'>} server
+ */
+function noticesOf({ sseSunset, hubs }) {
+  const ofHubs = hubs.map(({ url, state, problem }) => ({
+    text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
+    look: state === 'connected' ? 'line small' : 'line small warn',
+  }));
+  return [...(sseSunset === null ? [] : [{ text: `HTTP+SSE ends: ${sseSunset}`, look: 'line small warn' }]), ...ofHubs];
 }
 
 /** @param {ServerStatus} server */
 function serverCells({ series, lastMinute, ...server }) {
   const state = [stateOf(server)];
-  if (server.problem !== null) state.push({ text: shortened(server.problem), look: 'line small' });
-  const urls = [server.url, server.sseUrl, server.wsUrl].filter((url) => url !== null);
-  const addresses = urls.map((text) => ({ text, look: 'line small' }));
-  if (server.sseSunset !== null)
-    addresses.push({ text: `HTTP+SSE ends: ${server.sseSunset}`, look: 'line small warn' });
-  for (const { url, state, problem } of server.hubs) {
-    addresses.push({
-      text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
-      look: state === 'connected' ? 'line small' : 'line small warn',
-    });
-  }
+  if (server.problem !== null) state.push({ text: cut(server.problem, MAX_PROBLEM_LENGTH), look: 'line small' });
+  const addresses = urlsOf(server).map((text) => ({ text, look: 'line small' }));
   const errors = lastMinute.errors === 0 ? [] : [{ text: counted(lastMinute.errors, 'error'), look: 'line bad' }];
   const total = sum(series.calls);
   return [
-    { parts: [{ text: server.name, look: 'line' }, ...addresses] },
+    { parts: [{ text: server.name, look: 'line', to: { server: server.name } }, ...addresses, ...noticesOf(server)] },
     { parts: state, look: server.problem === null ? '' : 'wide' },
     { parts: speech(server.speaks), look: 'of-speech' },
     textCell(String(server.sessions), 'number'),
@@ -662,24 +853,71 @@ function serverCells({ series, lastMinute, ...server }) {
 function clientCells(client) {
   const { speaks, serverSpeaks } = client;
   const since = client.presence === 'calling' ? `calling for ${ago(client.sinceMs)}` : ago(client.sinceMs);
+  const [name, ...version] = clientName(client.name, client.version);
   return [
-    { parts: clientName(client.name, client.version) },
+    { parts: [{ text: '', ...name, to: { client: client.name ?? UNNAMED } }, ...version] },
     { parts: speech(speaks) },
-    textCell(client.server),
+    { parts: [between(client)] },
     { parts: speech(serverSpeaks) },
-    { parts: [between(speaks, serverSpeaks)] },
+    { parts: [{ text: client.server, to: { server: client.server } }] },
     textCell(since),
   ];
 }
 
 /**
- * @param {ClientStatus['speaks']} client
- * @param {ClientStatus['serverSpeaks']} server
+ * What the bridge does between a client and its server.
+ *
+ * @param {Pick<ClientStatus, 'speaks' | 'serverSpeaks'>} client
  */
-function between(client, server) {
-  if (server === null) return { text: '–', look: 'small' };
-  if (client.era !== server.era) return { text: `${client.era} → ${server.era}`, look: 'tag' };
-  return { text: client.transport === server.transport ? 'as it is' : 'other transport', look: 'small' };
+function between({ speaks: client, serverSpeaks: server }) {
+  if (server === null) return { text: 'not known yet', look: 'small' };
+  if (client.era !== server.era) return { text: `translates ${client.era} → ${server.era}`, look: 'tag' };
+  if (client.transport !== server.transport) return { text: 'changes the transport', look: 'tag quiet' };
+  return { text: 'translates nothing', look: 'small' };
+}
+
+/** @param {StatusDocument} document */
+function renderClients({ clients, moreClients }) {
+  const wanted = clients.filter(({ name, server }) => isOfChosenServer(server) && isChosenClient(name));
+  const few = showsAllClients ? wanted : wanted.slice(0, FEW_CLIENTS);
+  fillTable('clients', few, ({ number }) => String(number), clientCells);
+  const isAll = wanted.length === clients.length;
+  setText(byId('no-clients'), isAll ? 'Nobody is connected.' : 'No client matches the filter.');
+  setText(byId('clients-summary'), summaryOf(wanted));
+  byId('more-clients').hidden = moreClients === 0;
+  setText(
+    byId('more-clients'),
+    `${counted(moreClients, 'more client')} ${moreClients === 1 ? 'is' : 'are'} not listed.`,
+  );
+  showMore('all-clients', wanted.length, FEW_CLIENTS, showsAllClients);
+}
+
+/** @param {readonly ClientStatus[]} clients */
+function summaryOf(clients) {
+  if (clients.length === 0) return '';
+  const count = (/** @type {string} */ begin) =>
+    clients.filter((client) => between(client).text.startsWith(begin)).length;
+  const counts = [
+    [count('translates legacy') + count('translates modern'), 'translated between eras'],
+    [count('changes'), 'moved to another transport'],
+    [count('translates nothing'), 'passed on without translation'],
+    [count('not known'), 'not known yet'],
+  ];
+  const texts = counts.flatMap(([number, what]) => (number === 0 ? [] : [`${number} ${what}`]));
+  return `${counted(clients.length, 'client')}: ${texts.join(', ')}.`;
+}
+
+/**
+ * @param {string} id
+ * @param {number} count
+ * @param {number} few
+ * @param {boolean} showsAll
+ */
+function showMore(id, count, few, showsAll) {
+  const more = byId(id);
+  more.hidden = count <= few;
+  more.setAttribute('aria-expanded', String(showsAll));
+  setText(more, showsAll ? 'Show fewer' : `Show all ${count}`);
 }
 
 /** @param {OpenCall} call */
@@ -723,13 +961,12 @@ function endedCells(call) {
 /** @param {StatusDocument} document */
 function renderRecent({ calls: { recent } }) {
   const isWrong = (/** @type {EndedCall} */ { outcome }) => outcome === 'error' || outcome === 'failed';
-  const wanted = elementOf('only-errors', HTMLInputElement).checked ? recent.filter(isWrong) : recent;
+  const ofChosen = recent.filter(isChosenCall);
+  const wanted = chosen('calls') === 'wrong' ? ofChosen.filter(isWrong) : ofChosen;
   const calls = showsAllCalls ? wanted : wanted.slice(0, FEW_CALLS);
   fillTable('recent', calls, ({ number }) => String(number), endedCells);
-  const more = byId('more-calls');
-  more.hidden = wanted.length <= FEW_CALLS;
-  more.setAttribute('aria-expanded', String(showsAllCalls));
-  setText(more, showsAllCalls ? 'Show fewer' : `Show all ${wanted.length}`);
+  setText(byId('no-calls'), recent.length === 0 ? 'No calls yet.' : 'No recent call matches the filter.');
+  showMore('more-calls', wanted.length, FEW_CALLS, showsAllCalls);
 }
 
 const VERDICTS = new Map([
@@ -743,25 +980,16 @@ function renderUsage({ usage }) {
   byId('usage-section').hidden = usage === null;
   if (usage === null) return;
   setText(byId('usage-title'), `Migration: the last ${counted(usage.days, 'day')}`);
-  const verdicts = usage.verdicts.map(({ server, transport, verdict, text }) => [
+  const ofServer = usage.verdicts.filter(({ server }) => isOfChosenServer(server));
+  const verdicts = ofServer.map(({ server, transport, verdict, text }) => [
     VERDICTS.get(verdict) ?? { text: verdict, look: '' },
     { text: ` ${server}, ${TRANSPORTS.get(transport) ?? transport}: ${text}`, look: '' },
   ]);
-  const list = byId('verdicts');
-  const content = JSON.stringify(verdicts);
-  if (shown.get(list) !== content) {
-    shown.set(list, content);
-    list.replaceChildren(
-      ...verdicts.map((parts) => {
-        const item = document.createElement('li');
-        item.append(...parts.map(partElement));
-        return item;
-      }),
-    );
-  }
+  fillList('verdicts', verdicts);
   const keyOf = (/** @type {UsageStatusRow} */ row) =>
     JSON.stringify([row.client, row.clientVersion, row.speaks, row.server, row.serverSpeaks]);
-  fillTable('usage', usage.rows, keyOf, usageCells);
+  const rows = usage.rows.filter(({ client, server }) => isOfChosenServer(server) && isChosenClient(client));
+  fillTable('usage', rows, keyOf, usageCells);
 }
 
 /** @param {UsageStatusRow} row */
@@ -786,7 +1014,8 @@ function usageCells(row) {
 }
 
 /** @param {StatusDocument} document */
-function renderSnippets({ snippets }) {
+function renderSnippets({ snippets: all }) {
+  const snippets = all.filter(({ server }) => isOfChosenServer(server));
   byId('snippets-section').hidden = snippets.length === 0;
   const host = fillChoices(
     'snippet-host',
@@ -845,7 +1074,7 @@ function renderRefused({ refused: { byCode } }) {
     byCode,
     ({ code }) => code,
     ({ code, count }) => [
-      { parts: [code === 'connections' ? { text: 'too many connections' } : { text: code, look: 'code' }] },
+      code === 'connections' ? textCell('too many connections') : textCell(code, 'code'),
       textCell(String(count), 'number'),
     ],
   );
@@ -857,6 +1086,7 @@ function renderRefused({ refused: { byCode } }) {
  * @param {StatusDocument} shown
  */
 function renderServers({ servers }) {
+  byId('servers-section').hidden = chosen('server') !== null || chosenServer() !== undefined;
   const urgency = (/** @type {ServerStatus} */ { state }) => TROUBLE.indexOf(state) + 1 || TROUBLE.length + 1;
   const failing = troublesIn(servers);
   fillTable(
@@ -871,11 +1101,112 @@ function renderServers({ servers }) {
   showTitle();
 }
 
+/** @param {StatusDocument} document */
+function renderAlerts({ servers }) {
+  const failing = servers.filter(({ name, state }) => TROUBLE.includes(state) && name !== chosenServer()?.name);
+  const items = failing.slice(0, MAX_ALERTS).map((server) => {
+    const { problem, name } = server;
+    const text = [
+      { text: name, look: 'name', to: { server: name } },
+      { text: ' ' },
+      { ...stateOf(server), look: 'bad' },
+    ];
+    if (problem === null) return text;
+    const reason = [
+      { text: '', look: 'line' },
+      { text: cut(problem, MAX_PROBLEM_LENGTH) },
+      { copy: problem, label: `Copy the error of ${name}` },
+    ];
+    return [...text, ...reason];
+  });
+  const more = failing.length - items.length;
+  fillList('alerts', more === 0 ? items : [...items, [{ text: `${counted(more, 'more server')} cannot be used.` }]]);
+  byId('alerts').hidden = items.length === 0;
+}
+
+/** Shows everything about the chosen server. */
+function renderServer() {
+  const server = chosenServer();
+  const name = chosen('server') ?? server?.name;
+  byId('server-section').hidden = name === undefined;
+  if (name === undefined) return;
+  setText(byId('server-title'), name);
+  const all = elementOf('all-servers', HTMLAnchorElement);
+  all.hidden = chosen('server') === null;
+  all.href = addressWith({ server: null });
+  byId('server-missing').hidden = server !== undefined;
+  byId('server-known').hidden = server === undefined;
+  if (server !== undefined) renderFacts(server);
+}
+
+/** @param {ServerStatus} server */
+function renderFacts(server) {
+  const { problem, processes, restarts, sessions, openCalls, lastMinute, kind } = server;
+  // After another server was chosen, its details arrive a moment later.
+  const detail = status?.detail?.server === server.name ? status.detail : null;
+  const started = detail?.startedAtMs ?? null;
+  const startText =
+    started === null ? [] : [{ text: `Latest process started: ${moment(started)}`, look: 'line small' }];
+  fillParts(byId('fact-state'), [stateOf(server), ...startText]);
+  const problemFact = byId('fact-problem');
+  if (problemFact.parentElement !== null) problemFact.parentElement.hidden = problem === null;
+  fillParts(problemFact, problem === null ? [] : [{ text: problem }, { copy: problem, label: 'Copy the error' }]);
+  const addresses = urlsOf(server).flatMap((text) => [
+    { text, look: 'address' },
+    { copy: text, label: `Copy the address ${text}` },
+    { text: '', look: 'line' },
+  ]);
+  fillParts(byId('fact-addresses'), [...addresses, ...noticesOf(server)]);
+  fillParts(byId('fact-speaks'), speech(server.speaks));
+  const ofProcesses =
+    kind === 'command' ? [counted(processes, 'process', 'processes'), counted(restarts, 'restart')] : [];
+  const runs = [...ofProcesses, counted(sessions, 'session'), counted(openCalls, 'open call')];
+  fillParts(byId('fact-runs'), [{ text: runs.join(', ') }]);
+  const errors = lastMinute.errors === 0 ? [] : [{ text: `, ${counted(lastMinute.errors, 'error')}`, look: 'bad' }];
+  const median = lastMinute.p50Ms === null ? [] : [{ text: `, median ${duration(lastMinute.p50Ms)}` }];
+  fillParts(byId('fact-minute'), [{ text: counted(lastMinute.calls, 'call') }, ...errors, ...median]);
+  renderDetail(detail, kind);
+}
+
+/**
+ * @param {ServerDetail | null} detail
+ * @param {ServerStatus['kind']} kind
+ */
+function renderDetail(detail, kind) {
+  const hasProcesses = detail !== null && kind === 'command';
+  byId('restarts-part').hidden = !hasProcesses;
+  byId('stderr-part').hidden = !hasProcesses;
+  byId('tools-part').hidden = detail === null;
+  byId('one-replica').hidden = status?.replicas === null || detail === null;
+  if (detail === null) return;
+  const keyed = detail.restarts.map((restart, place) => ({
+    ...restart,
+    key: `${restart.atMs} ${detail.restarts.length - place}`,
+  }));
+  fillTable(
+    'restarts',
+    keyed,
+    ({ key }) => key,
+    ({ atMs, text }) => [textCell(moment(atMs)), textCell(text, 'wide')],
+  );
+  const lines = detail.stderr.map(({ atMs, text }) => `${moment(atMs)} ${text}`);
+  const pre = byId('stderr');
+  const isAtEnd = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 8;
+  setText(pre, lines.length === 0 ? 'Nothing was written yet.' : lines.join('\n'));
+  if (isAtEnd) pre.scrollTop = pre.scrollHeight;
+  byId('copy-stderr').hidden = lines.length === 0;
+  const { tools, moreTools } = detail;
+  const count = tools.length + moreTools;
+  setText(byId('tools-title'), count === 0 ? 'Tools: no client has listed them yet' : `Tools (${count})`);
+  const more = moreTools === 0 ? [] : [[{ text: `and ${moreTools} more` }]];
+  fillList('tools', [...tools.map((tool) => [{ text: tool, to: { tool } }]), ...more]);
+}
+
 /** Says in the title of the page, which is read in a row of tabs, what is wrong. */
 function showTitle() {
   const isLost = BROKEN.has(byId('connection').dataset.state ?? '');
   const trouble = isLost ? 'No connection' : troubles > 0 ? `${troubles} failing` : '';
-  document.title = trouble === '' ? TITLE : `${trouble} – ${TITLE}`;
+  document.title = [trouble, chosen('server') ?? '', TITLE].filter((part) => part !== '').join(' – ');
 }
 
 /**
@@ -895,7 +1226,7 @@ function renderReplicas({ replicas }) {
   setText(byId('replicas-text'), silent.length === 0 ? `${whose}.` : `${whose}, without ${missing}.`);
   const link = elementOf('replicas-link', HTMLAnchorElement);
   setText(link, ofAll() ? 'Show one replica' : 'Show all replicas');
-  link.search = ofAll() ? '' : '?replicas=all';
+  link.href = addressWith({ replicas: ofAll() ? null : 'all' });
 }
 
 function render() {
@@ -903,15 +1234,17 @@ function render() {
   byId('status').hidden = false;
   byId('token').hidden = true;
   byId('pause').hidden = false;
+  renderAlerts(status);
+  renderFilters(status);
+  renderServer();
   renderFigures(status);
   renderReplicas(status);
   drawCharts();
   renderServers(status);
-  fillTable('clients', status.clients, ({ number }) => String(number), clientCells);
-  byId('more-clients').hidden = status.moreClients === 0;
-  setText(byId('more-clients'), `and ${status.moreClients} more`);
-  byId('open-section').hidden = status.calls.longestOpen.length === 0;
-  fillTable('open', status.calls.longestOpen, ({ number }) => String(number), openCells);
+  renderClients(status);
+  const open = status.calls.longestOpen.filter(isChosenCall);
+  byId('open-section').hidden = open.length === 0;
+  fillTable('open', open, ({ number }) => String(number), openCells);
   renderRecent(status);
   renderRefused(status);
   renderUsage(status);
@@ -977,6 +1310,7 @@ async function follow() {
 function startFollowing() {
   following?.abort();
   following = new AbortController();
+  followed = streamAddress();
   return following;
 }
 
@@ -993,7 +1327,7 @@ async function readStream(signal, onEvent) {
   try {
     const token = sessionStorage.getItem(TOKEN_KEY);
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    const response = await fetch(`status/events${ofAll() ? '?replicas=all' : ''}`, {
+    const response = await fetch(followed, {
       headers,
       signal: silence.signal,
       cache: 'no-store',
@@ -1023,9 +1357,19 @@ async function readStream(signal, onEvent) {
   }
 }
 
+/** The stream has what the address of the page chooses of replicas and servers. Filters of clients and tools stay here. */
+function streamAddress() {
+  const query = new URLSearchParams();
+  for (const name of ['replicas', 'server']) {
+    const value = chosen(name);
+    if (value !== null) query.set(name, value);
+  }
+  return query.size === 0 ? 'status/events' : `status/events?${query}`;
+}
+
 /** The address of the page says of which replicas it is. */
 function ofAll() {
-  return new URLSearchParams(location.search).get('replicas') === 'all';
+  return chosen('replicas') === 'all';
 }
 
 /**
@@ -1087,7 +1431,31 @@ elementOf('theme', HTMLSelectElement).addEventListener('change', ({ target }) =>
   showTheme();
 });
 
-byId('only-errors').addEventListener('change', render);
+for (const name of FILTERS) {
+  const select = elementOf(`filter-${name}`, HTMLSelectElement);
+  select.addEventListener('change', () => choose({ [name]: select.value === '' ? null : select.value }));
+}
+
+byId('clear-filters').addEventListener('click', () => {
+  choose(Object.fromEntries(FILTERS.map((name) => [name, null])));
+  // The button is gone, and the focus with it.
+  byId('filter-server').focus();
+});
+
+byId('all-servers').addEventListener('click', (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  choose({ server: null });
+});
+
+addEventListener('popstate', showChoice);
+
+const onlyErrors = elementOf('only-errors', HTMLInputElement);
+onlyErrors.addEventListener('change', () => choose({ calls: onlyErrors.checked ? 'wrong' : null }));
+byId('all-clients').addEventListener('click', () => {
+  showsAllClients = !showsAllClients;
+  render();
+});
 byId('snippet-host').addEventListener('change', render);
 byId('snippet-server').addEventListener('change', render);
 byId('more-calls').addEventListener('click', () => {
@@ -1095,14 +1463,30 @@ byId('more-calls').addEventListener('click', () => {
   render();
 });
 
-byId('copy').addEventListener('click', async () => {
-  const text = byId('snippet').textContent ?? '';
+for (const [button, source] of new Map([
+  ['copy', 'snippet'],
+  ['copy-stderr', 'stderr'],
+])) {
+  byId(button).addEventListener('click', () => {
+    const element = byId(source);
+    void copyOrSelect(byId(button), element.textContent ?? '', element);
+  });
+}
+
+/**
+ * Copies a text, or selects the element that shows it where the browser lets nobody copy.
+ *
+ * @param {HTMLElement} button
+ * @param {string} text
+ * @param {Element | null} source
+ */
+async function copyOrSelect(button, text, source) {
   const isCopied = await copy(text);
-  if (!isCopied) getSelection()?.selectAllChildren(byId('snippet'));
+  if (!isCopied && source !== null) getSelection()?.selectAllChildren(source);
   announce(isCopied ? 'Copied' : 'Selected; copy it with the keyboard');
-  setText(byId('copy'), isCopied ? 'Copied' : 'Selected');
-  setTimeout(() => setText(byId('copy'), 'Copy'), 2000);
-});
+  setText(button, isCopied ? 'Copied' : 'Selected');
+  setTimeout(() => setText(button, 'Copy'), 2000);
+}
 
 /**
  * Only pages that came over TLS or from this machine may write to the clipboard.
