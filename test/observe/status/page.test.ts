@@ -219,6 +219,8 @@ inBrowser('a chart says what it shows where somebody points, or moves by the key
   await page.mouse.move(middle, box.y + 20);
   t.regex(await latency.innerText(), /: median 20 ms, 95th percentile 1 min$/);
   t.regex(await value.innerText(), /: 4 calls, 0 with an error$/);
+  await page.locator('#chart-latency').dispatchEvent('pointerleave', { pointerType: 'touch' });
+  t.regex(await value.innerText(), /: 4 calls/, 'a finger was lifted');
   await page.mouse.move(0, 0);
   t.regex(await value.innerText(), /^Point at the chart/);
 });

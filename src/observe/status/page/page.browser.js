@@ -466,6 +466,11 @@ function pointAt(svg, clientX) {
   drawCharts();
 }
 
+function stopPointing() {
+  pointedMs = undefined;
+  drawCharts();
+}
+
 /**
  * Moves the place at which the charts are read.
  *
@@ -1507,12 +1512,11 @@ for (const id of CHARTS) {
   if (!(svg instanceof SVGElement)) continue;
   svg.addEventListener('pointermove', ({ clientX }) => pointAt(svg, clientX));
   svg.addEventListener('pointerdown', ({ clientX }) => pointAt(svg, clientX));
-  for (const end of ['pointerleave', 'blur']) {
-    svg.addEventListener(end, () => {
-      pointedMs = undefined;
-      drawCharts();
-    });
-  }
+  svg.addEventListener('pointerleave', ({ pointerType }) => {
+    // A finger that is lifted leaves its values to be read.
+    if (pointerType !== 'touch') stopPointing();
+  });
+  svg.addEventListener('blur', stopPointing);
   svg.addEventListener('keydown', (event) => {
     if (pointByKey(id, event.key)) event.preventDefault();
   });
