@@ -351,6 +351,8 @@ inBrowser('what is filtered is in the address, which shows the same to somebody 
   t.is(await other.evaluate('document.activeElement.id'), 'filter-server');
   await other.locator('#filter-client').selectOption('unnamed');
   t.is((await rows(other, 'clients')).length, 1);
+  await other.goto(`${server.url}/status?server=notes`);
+  await other.getByText('Nobody is connected to this server.').waitFor();
   await other.goto(`${server.url}/status?client=nobody`);
   await other.getByText('No client matches the filter.').waitFor();
   await other.getByText('No recent call matches the filter.').waitFor();

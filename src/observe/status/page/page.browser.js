@@ -887,7 +887,8 @@ function renderClients({ clients, moreClients }) {
   const few = showsAllClients ? wanted : wanted.slice(0, FEW_CLIENTS);
   fillTable('clients', few, ({ number }) => String(number), clientCells);
   const isAll = wanted.length === clients.length;
-  setText(byId('no-clients'), isAll ? 'Nobody is connected.' : 'No client matches the filter.');
+  const ofServer = chosen('client') === null ? 'Nobody is connected to this server.' : 'No client matches the filter.';
+  setText(byId('no-clients'), isAll ? 'Nobody is connected.' : ofServer);
   setText(byId('clients-summary'), summaryOf(wanted));
   byId('more-clients').hidden = moreClients === 0;
   setText(
