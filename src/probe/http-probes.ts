@@ -38,7 +38,7 @@ import { notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { findAuthorization } from './authorization.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS, STREAM_TIMEOUT_MS } from './findings.ts';
 import { OfferDraft, takeInventory } from './offer-draft.ts';
-import { isStartingBridge } from './starting-bridge.ts';
+import { type BridgeState, findBridgeState } from './starting-bridge.ts';
 
 export interface HttpProbeOptions {
   readonly url: URL;
@@ -65,8 +65,13 @@ export type Progress = 'go-on' | 'over' | 'http-sse';
  */
 const SLOW_ANSWER_MS = STEP_TIMEOUT_MS - SILENCE_MS - 1000;
 
-/** Time for a bridge at the URL to start its server, which it may have to download. */
-const BRIDGE_START_MS = 5 * 60_000;
+/** Time for the first answer of another mcp-portage at the URL, by the state of its server. */
+const BRIDGE_ANSWER_MS: Readonly<Record<BridgeState, number>> = { starting: 5 * 60_000, ready: 60_000 };
+
+const AWAITED: Readonly<Record<BridgeState, string>> = {
+  starting: 'mcp-portage at this URL to start its server',
+  ready: 'mcp-portage at this URL to start a process for this client',
+};
 
 /** The client, the findings and the cleanups for all attempts at one URL. */
 export class HttpProbe {
@@ -98,15 +103,16 @@ export class HttpProbe {
     const { steps } = this.findings;
     const { signal, allowMore } = this.options;
     return steps.run(`POST ${frame.method}`, async () => {
-      if (this.#answerMs === BRIDGE_START_MS) return this.#post(frame, headers, signal);
+      if (this.#answerMs > STEP_TIMEOUT_MS) return this.#post(frame, headers, signal);
       const ask = (signal: AbortSignal) => this.#post(frame, headers, signal);
       const answer = await askBesideStream(this.target, signal, ask, SLOW_ANSWER_MS);
       const isSilent = answer.outcome.kind === 'silence' || answer.outcome.kind === 'http-sse';
-      if (!isSilent || !(await isStartingBridge(this.target))) return answer;
+      const bridge = isSilent ? await findBridgeState(this.target) : undefined;
+      if (bridge === undefined) return answer;
       // A bridge serves its clients as soon as its own server runs, which may be started for each of them.
-      allowMore(BRIDGE_START_MS);
-      this.#answerMs = BRIDGE_START_MS;
-      steps.waitFor('mcp-portage at this URL to start its server');
+      this.#answerMs = BRIDGE_ANSWER_MS[bridge];
+      allowMore(this.#answerMs);
+      steps.waitFor(AWAITED[bridge]);
       return this.#post(frame, headers, signal);
     });
   }
