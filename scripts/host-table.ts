@@ -1,5 +1,5 @@
-/** What to paste into each host, as a table for the README: what `mcp-portage snippet` says, in one line each. */
-import { HOSTS, type HostName, renderSnippet } from '../src/snippet.ts';
+/** What to paste into some hosts, as a table for the README: what `mcp-portage snippet` says, in one line each. */
+import { type HostName, renderSnippet } from '../src/snippet.ts';
 
 const SERVER = {
   name: 'everything',
@@ -8,27 +8,22 @@ const SERVER = {
   token: 'none',
 } as const;
 
-const TITLES: Readonly<Record<HostName, string>> = {
-  'claude-code': 'Claude Code',
-  'claude-desktop': 'Claude Desktop',
-  cursor: 'Cursor',
-  vscode: 'VS Code',
-  windsurf: 'Windsurf',
-  gemini: 'Gemini CLI',
-  codex: 'Codex',
-  'copilot-cli': 'Copilot CLI',
-  opencode: 'opencode',
-};
+/** One of each kind: a command to run, a file for a client that starts programs, and a file for one that takes URLs. */
+const SHOWN: readonly (readonly [host: HostName, title: string])[] = [
+  ['claude-code', 'Claude Code'],
+  ['claude-desktop', 'Claude Desktop'],
+  ['cursor', 'Cursor'],
+];
 
 export function renderHostTable(): string {
-  return ['| Client | Where | What |', '|---|---|---|', ...HOSTS.map(renderRow)].join('\n');
+  return ['| Client | Where | What |', '|---|---|---|', ...SHOWN.map(renderRow)].join('\n');
 }
 
-function renderRow(host: HostName): string {
+function renderRow([host, title]: (typeof SHOWN)[number]): string {
   const { place, text, instead } = renderSnippet(host, [SERVER]);
   const [command] = instead.filter((line) => !/^[a-z]+:\/\//.test(line));
   const [where, what] = command === undefined ? [fileOf(place), onOneLine(text)] : ['terminal', command];
-  return `| ${TITLES[host]} | ${where} | \`${what}\` |`;
+  return `| ${title} | ${where} | \`${what}\` |`;
 }
 
 /** Without the hints on which of several files it may be. */
