@@ -66,6 +66,11 @@ export interface EventStreamListener {
    * Called when the server refuses with this status to reopen a stream that was open. The request is repeated later.
    */
   notReopened(status: number): void;
+  /**
+   * Called when no server can be reached to reopen a stream that was open and whose events had no ids. What the server
+   * was about to send on it will not come, even if a server can be reached later. The attempt is repeated.
+   */
+  unreachable?(): void;
   /** Called once when the stream has ended and is not reopened. Not called after `close`. */
   ended(end: StreamEnd): void;
 }
@@ -184,8 +189,10 @@ export class EventStreamReader {
       { code: error.code, failures: this.#failures },
       `event stream interrupted: ${error.message}`,
     );
-    if (this.#options.reconnects) this.#connectLater();
-    else this.#end({ status: undefined, wasOpen: this.#wasOpen, error });
+    if (!this.#options.reconnects) return this.#end({ status: undefined, wasOpen: this.#wasOpen, error });
+    this.#connectLater();
+    const isUnreachable = error.code === 'ERR_UPSTREAM_CONNECT' && this.#wasOpen;
+    if (isUnreachable && !this.#decoder.lastEventId) this.#options.listener.unreachable?.();
   }
 
   #connectLater(): void {

@@ -26,6 +26,8 @@ export interface GetStreamOptions {
    * Called when the server offers no stream, or none anymore, so that its messages outside of calls are not received.
    */
   readonly absent: () => void;
+  /** Called when no server can be reached to reopen the stream, and what was to come on it is lost. */
+  readonly unreachable: () => void;
   /** Called when the server does not know the session anymore, or answers with a status that may mean it. */
   readonly sessionDoubted: (status: number) => void;
 }
@@ -115,6 +117,10 @@ export class GetStream implements EventStreamListener {
     if (this.#wasDoubted || isPassing(status)) return;
     this.#wasDoubted = true;
     this.#options.sessionDoubted(status);
+  }
+
+  unreachable(): void {
+    this.#options.unreachable();
   }
 
   /** Called when there is no stream. A server without one answers 405; other statuses are treated in the same way. */

@@ -405,6 +405,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
         this.#posts.lostStream();
         if (session.generation > 0) this.#tellMissed();
       },
+      unreachable: () => this.#posts.lostStream(),
       session,
       isPaused: this.#isPaused,
       messages: {

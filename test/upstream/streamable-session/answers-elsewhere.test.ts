@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { LATE_ANSWER_MS } from '../../../src/upstream/remote/posted-call.ts';
 import { type Act, event, listenScripted, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
@@ -83,6 +84,35 @@ test('a call whose response was cut off fails after a while, and when the event 
     return client.received.some((message) => message.id === next);
   });
   t.truthy((await client.answer(next)).error);
+});
+
+test('a call whose response was cut off fails when no server can be reached anymore', async (t) => {
+  const { server } = await listenElsewhere(ways['a stream that is cut off'] as Act);
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const id = client.start('tools/call', { name: 'x' });
+  await client.request('tools/list');
+  const startedMs = Date.now();
+  await server.close();
+  t.regex((await client.answer(id)).error?.message ?? '', /broke the stream off before the answer/);
+  t.true(Date.now() - startedMs < LATE_ANSWER_MS / 2);
+});
+
+test('a call whose response was cut off is waited for where the server numbers its events, and may send them again', async (t) => {
+  const clock = new FakeClock();
+  const { server, streams } = await listenElsewhere(ways['a stream that is cut off'] as Act);
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  const id = client.start('tools/call', { name: 'x' });
+  await client.request('tools/list');
+  await waitFor(() => streams[0]).then((stream) => stream.write('id: 1\ndata:\n\n'));
+  await client.request('tools/list');
+  await server.close();
+  clock.advance(LATE_ANSWER_MS / 2);
+  await turn();
+  t.false(client.received.some((message) => message.id === id));
+  await waitFor(() => {
+    clock.advance(LATE_ANSWER_MS / 10);
+    return client.received.some((message) => message.id === id);
+  });
 });
 
 test('a withdrawn call is not waited for', async (t) => {
