@@ -4,6 +4,8 @@ import { basename } from 'node:path';
 /** Those that take longest, and mostly wait: the last one to end decides how long all take. */
 const LONGEST = [
   'test/observe/status/page',
+  'test/matrix/losing-the-server',
+  'test/cli/probe-starting-bridge',
   'test/replicas/store/redis/topologies',
   'test/replicas/running/killed-replicas',
   'test/replicas/running/matrix-http-sse-to-streamable',
