@@ -78,7 +78,8 @@ test('a mistake on the command line is explained without a bridge', async (t) =>
 test('a command is served without code for clients, other eras, URLs, logins or replicas, until there is a client', async (t) => {
   // The client that may be on stdin, which is a pipe here, is told where to go.
   const files = ['cli.cjs', 'bridge.cjs', 'seldom.cjs'];
-  t.deepEqual(await load(t, ['--port', '0', ...SERVER], LISTENS), { files, slowBuiltins: [] });
+  // The heap gets its headroom before it is collected for the first time.
+  t.deepEqual(await load(t, ['--port', '0', ...SERVER], LISTENS), { files, slowBuiltins: ['node:v8'] });
 });
 
 test('a URL is served without code for logins, sockets or replicas', async (t) => {
