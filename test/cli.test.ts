@@ -114,7 +114,10 @@ test('where the log is asked for in JSON, a mistake at the start is a line of it
 
 test('the help on an error is its section of the reference', async (t) => {
   const { stdout, exitCode } = await run(['help', 'ERR_SESSION_UNKNOWN']);
-  t.regex(stdout, /^ERR_SESSION_UNKNOWN\n\nSeen as: JSON-RPC -32001 · HTTP 404\n\nThe session does not exist anymore: /);
+  t.regex(
+    stdout,
+    /^ERR_SESSION_UNKNOWN\n\nSeen as: JSON-RPC -32001 · HTTP 404\n\nThe session does not exist anymore: /,
+  );
   t.is(exitCode, undefined);
   t.is((await run(['help', 'err_session_unknown'])).stdout, stdout);
   t.regex((await run(['help', 'ERR_SESION_UNKNOWN'])).stderr, /Did you mean ERR_SESSION_UNKNOWN\?/);
