@@ -20,21 +20,9 @@ function startPipeChild(spec: ChildSpec, listener: ChildListener, { log, clock }
   if (pid === undefined || stdin === null || stdout === null || stderr === null) {
     return awaitFailure(spec, listener, process);
   }
-  const { name, graceMs, withheldEnv, onStderrLine } = spec;
-  const childLog = log.child({ child: name, childPid: pid });
+  const childLog = log.child({ child: spec.name, childPid: pid });
   const carried = { carrier: 'pipe', stdin, stdout, stderr } as const;
-  return new RunningChild({
-    name,
-    process,
-    pid,
-    ...carried,
-    graceMs,
-    withheldEnv,
-    onStderrLine,
-    listener,
-    clock,
-    log: childLog,
-  });
+  return new RunningChild({ spec, process, pid, ...carried, listener, clock, log: childLog });
 }
 
 /** Starts a program without a shell. On Windows cross-spawn starts .cmd files as well. */

@@ -125,7 +125,6 @@ class PtyStart {
         closeTerminal(terminal);
         return awaitFailure(spec, listener, process);
       }
-      const { name, graceMs, withheldEnv, onStderrLine } = spec;
       const { clock } = this.#deps;
       const stdin = new PtyInput(fd, clock);
       const stdout = new PtyOutput(master, fd);
@@ -134,20 +133,9 @@ class PtyStart {
         stdout.finish();
         closeTerminal(terminal);
       });
-      const log = this.#deps.log.child({ child: name, childPid: pid });
+      const log = this.#deps.log.child({ child: spec.name, childPid: pid });
       const carried = { carrier: 'pty', stdin, stdout, stderr } as const;
-      return new RunningChild({
-        name,
-        process,
-        pid,
-        ...carried,
-        graceMs,
-        withheldEnv,
-        onStderrLine,
-        listener,
-        clock,
-        log,
-      });
+      return new RunningChild({ spec, process, pid, ...carried, listener, clock, log });
     } finally {
       closeSync(devNull);
     }

@@ -15,7 +15,8 @@ const LATE_OUTPUT_MS = 1000;
 const LINGER_MS = 250;
 
 export interface RunningChildOptions {
-  readonly name: string;
+  /** The description by which the child was started. */
+  readonly spec: Pick<ChildSpec, 'name' | 'graceMs' | 'withheldEnv' | 'onStderrLine'>;
   readonly process: ChildProcess;
   readonly pid: number;
   readonly carrier: 'pipe' | 'pty';
@@ -23,11 +24,6 @@ export interface RunningChildOptions {
   /** This stream must close some time after the exit. */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  readonly graceMs: number;
-  /** See ChildSpec. */
-  readonly withheldEnv: readonly string[];
-  /** See ChildSpec. */
-  readonly onStderrLine?: ChildSpec['onStderrLine'];
   readonly listener: ChildListener;
   readonly clock: Clock;
   /** A child logger with the child's name and pid. */
@@ -69,7 +65,8 @@ export class RunningChild implements Child {
   #cancelLateOutput: () => void = () => undefined;
 
   constructor(options: RunningChildOptions) {
-    const { name, pid, carrier, stdin, graceMs, withheldEnv, onStderrLine, clock, log } = options;
+    const { spec, pid, carrier, stdin, clock, log } = options;
+    const { name, graceMs, withheldEnv, onStderrLine } = spec;
     this.name = name;
     this.pid = pid;
     this.stdin = stdin;

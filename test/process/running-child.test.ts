@@ -17,17 +17,8 @@ function start(script: string) {
   const listener = new RecordingListener();
   const { log } = collectLog();
   const carried = { carrier: 'pipe', stdin, stdout, stderr } as const;
-  new RunningChild({
-    name: 'test',
-    process: exits,
-    pid,
-    ...carried,
-    graceMs: 1000,
-    withheldEnv: [],
-    listener,
-    clock,
-    log,
-  });
+  const spec = { name: 'test', graceMs: 1000, withheldEnv: [] };
+  new RunningChild({ spec, process: exits, pid, ...carried, listener, clock, log });
   return { pid, stdout, exits, clock, listener };
 }
 
@@ -72,8 +63,8 @@ function startFake() {
   const [clock, listener] = [new FakeClock(), new RecordingListener()];
   const { log, entries } = collectLog();
   const child = new RunningChild({
-    ...{ name: 'test', process, pid: NOBODY, carrier: 'pipe', stdin, stdout, stderr, graceMs: 1000 },
-    ...{ withheldEnv: ['SECRET'], listener, clock, log },
+    spec: { name: 'test', graceMs: 1000, withheldEnv: ['SECRET'] },
+    ...{ process, pid: NOBODY, carrier: 'pipe', stdin, stdout, stderr, listener, clock, log },
   });
   /** Lets time pass, and the streams be looked at. */
   const pass = async (ms: number): Promise<void> => {

@@ -9,7 +9,7 @@ export interface RefusedStatus {
   /** Since the bridge started. */
   readonly total: number;
   readonly lastHour: number;
-  /** Those of the last hour, the most frequent reason first. */
+  /** Refusals of the last hour by reason, the most frequent reason first. */
   readonly byCode: readonly { readonly code: RefusalReason; readonly count: number }[];
 }
 

@@ -186,7 +186,7 @@ export interface UsageStatusRow {
   readonly deprecated: readonly string[];
 }
 
-/** What is known of one server beyond its figures. With replicas, it is what one of them knows. */
+/** Details of one server beyond its figures. With replicas, they are those of the replica that answers. */
 export interface ServerDetail {
   readonly server: string;
   /** Start of its latest process; null: none was started. */

@@ -808,7 +808,7 @@ function urlsOf({ url, sseUrl, wsUrl }) {
 }
 
 /**
- * What is to know about the addresses of a server.
+ * Returns notices about the addresses of a server: the announced end of HTTP+SSE, and the state of each hub.
  *
  * @param {Pick<ServerStatus, 'sseSunset' | 'hubs'>} server
  */
@@ -870,7 +870,7 @@ function clientCells(client) {
 }
 
 /**
- * What the bridge does between a client and its server.
+ * Returns how a row names the work of the bridge for a client: translating, changing the transport, or nothing.
  *
  * @param {Pick<ClientStatus, 'speaks' | 'serverSpeaks'>} client
  */
