@@ -51,6 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
+  aggregate: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts', 'version.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
   io: ['wire'],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
@@ -93,6 +94,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   bridge: [
+    'aggregate',
     'downstream',
     'replicas',
     'upstream',

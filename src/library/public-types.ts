@@ -219,7 +219,7 @@ export interface BridgeObserver {
 }
 
 /** Further values may be added. */
-export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
+export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket' | 'aggregate';
 
 export interface ClientOrigin {
   readonly transport: ClientTransport;

@@ -1,0 +1,400 @@
+import type { BridgeError } from '../../errors.ts';
+import { SHUTTING_DOWN, UNCLEAR } from '../../errors.ts';
+import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
+import { findCanceledId, findProgressOf, findRelatedTask } from '../../mcp/classify/correlators.ts';
+import {
+  CANCELED,
+  INITIALIZE,
+  INITIALIZED,
+  isListChanged,
+  PING,
+  PROGRESS,
+  SET_LEVEL,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+} from '../../mcp/vocabulary/methods.ts';
+import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
+import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
+import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Call, Lane } from '../../relay/call.ts';
+import type { CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
+import { type Frame, idToken, withId, withPayload } from '../../wire/frame.ts';
+import { skipValue } from '../../wire/json/scan-json.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import { addresseeOf } from '../addressee.ts';
+import type { Aggregate } from '../aggregate.ts';
+import { INVALID_CURSOR, isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
+import { ChangePacer } from '../change-pacer.ts';
+import { composePage, pageResult } from '../compose-list.ts';
+import { findText } from '../edit-request.ts';
+import { LIST_KINDS, type ListKind, listKindOf } from '../lists.ts';
+import type { ListSource, MemberLists } from '../member-lists.ts';
+import type { Member } from '../members.ts';
+import { readPrefixedUri, shownTaskId } from '../names.ts';
+import { offerOf } from '../offer.ts';
+import { withTaskIds } from '../task-ids.ts';
+import { type MemberLane, MemberSession, type MemberSessionOwner } from './member-session.ts';
+import { QuestionTable } from './question-table.ts';
+
+export interface AggregateSessionOptions {
+  readonly aggregate: Aggregate;
+  readonly principal: string | undefined;
+  readonly environment: CallerEnvironment | undefined;
+  readonly owner: LinkOwner;
+}
+
+/** A request that a server is working on. */
+interface Sent {
+  readonly session: MemberSession;
+  readonly lane: MemberLane;
+}
+
+/**
+ * One session of a legacy client with all servers. It is a link for the relay of its client, and a client of each server that
+ * the session has needed so far. What concerns one server passes to that one, with the client's own id; the rest is answered
+ * from what the servers have said.
+ */
+export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListSource {
+  listener: ServerListener | undefined;
+  readonly principal: string | undefined;
+  readonly environment: CallerEnvironment | undefined;
+  readonly #aggregate: Aggregate;
+  readonly #sessions = new Map<Member, MemberSession>();
+  readonly #lists: MemberLists;
+  readonly #pacer: ChangePacer;
+  readonly #questions = new QuestionTable<MemberSession>();
+  /** The calls of the client that servers work on. */
+  readonly #sent = new Map<Call, Sent>();
+  readonly #stopHearing: () => void;
+  #members: readonly Member[];
+  #introduction = Buffer.from('{}');
+  #level: string | undefined;
+  #headers: Lane['headers'];
+  #isPaused = false;
+  #isClosed = false;
+
+  constructor({ aggregate, principal, environment, owner }: AggregateSessionOptions) {
+    this.#aggregate = aggregate;
+    this.principal = principal;
+    this.environment = environment;
+    this.listener = owner;
+    this.#members = aggregate.membersFor(principal);
+    this.#pacer = new ChangePacer(aggregate.deps.clock, (method) => this.#toClient(notificationFrame(method)));
+    this.#lists = aggregate.listsFor(this, ({ changed }) => this.#pacer.changed(changed));
+    this.#stopHearing = aggregate.members.onChange(() => this.#membersChanged());
+  }
+
+  /** The servers may have processes; the aggregate has none. */
+  get process(): undefined {
+    return undefined;
+  }
+
+  // ---- from the client
+
+  send(frame: Frame, call?: Call): boolean {
+    switch (frame.kind) {
+      case 'request':
+        if (call !== undefined) this.#request(frame, call);
+        break;
+      case 'notification':
+        this.#notification(frame, call);
+        break;
+      default:
+        this.#answered(frame);
+    }
+    return true;
+  }
+
+  #request(frame: Frame, call: Call): void {
+    this.#headers = call.lane.headers;
+    if (isAmbiguous(frame)) return this.#refuse(call, rpcErrorOf(UNCLEAR));
+    switch (call.method) {
+      case INITIALIZE:
+        return this.#initialize(frame, call);
+      case PING:
+        return this.#answer(call, resultFrame(call.id, {}));
+      case SET_LEVEL:
+        return this.#setLevel(frame, call);
+    }
+    const kind = listKindOf(call.method);
+    if (kind === undefined) this.#pass(frame, call, 'look-up');
+    else void this.#list(frame, call, kind);
+  }
+
+  #initialize(frame: Frame, call: Call): void {
+    const { payloadStart, bytes } = frame;
+    if (payloadStart !== -1)
+      this.#introduction = Buffer.from(bytes.subarray(payloadStart, skipValue(bytes, payloadStart)));
+    const { instructions, shows, info } = this.#aggregate;
+    const revision = servedRevision(readField(frame, 'protocolVersion'));
+    const offer = offerOf({ revision, info, instructions: instructions.of(this.#members, shows) });
+    this.#answer(call, resultFrame(call.id, offer));
+  }
+
+  /** Servers that are not there yet get the level when they are. */
+  #setLevel(frame: Frame, call: Call): void {
+    const level = readField(frame, 'level');
+    if (typeof level === 'string') this.#level = level;
+    for (const session of this.#sessions.values()) {
+      if (session.isOpen && session.has('logging')) void session.ask(SET_LEVEL, { level });
+    }
+    this.#answer(call, resultFrame(call.id, {}));
+  }
+
+  // ---- lists
+
+  async #list(frame: Frame, call: Call, kind: ListKind): Promise<void> {
+    const cursor = findText(frame, 'cursor')?.value;
+    // The pages after the first continue a list that was read before.
+    if (cursor === undefined) await this.#lists.load(this.#members, [kind]);
+    if (call.state.kind !== 'open') return;
+    const page = composePage(
+      {
+        lists: this.#lists,
+        members: this.#members,
+        kind,
+        conflict: (...names) => this.#aggregate.conflict(...names),
+      },
+      cursor,
+    );
+    if (page === undefined) return this.#refuse(call, INVALID_CURSOR);
+    this.#answer(call, withPayload(resultFrame(call.id, {}), pageResult(kind, page)));
+  }
+
+  async ask(member: Member, kind: ListKind, cursor: string | undefined): Promise<Frame> {
+    const session = this.#sessionOf(member);
+    const params = cursor === undefined ? {} : { cursor };
+    // The answer to the handshake says if the server has such a list.
+    const failure = await session.open();
+    if (failure !== undefined) throw failure;
+    return session.has(kind.capability) ? session.ask(kind.method, params) : NO_SUCH_LIST;
+  }
+
+  /** A server that does not say when its list changes is asked each time. */
+  expiryOf(member: Member, kind: ListKind): number {
+    const session = this.#sessions.get(member);
+    if (session?.offer === undefined || !session.has(kind.capability)) return Number.POSITIVE_INFINITY;
+    const tells = asFields(session.offer.capabilities[kind.capability])?.listChanged === true;
+    return tells ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  }
+
+  // ---- requests for one server
+
+  #pass(frame: Frame, call: Call, attempt: 'look-up' | 'looked-up'): void {
+    const addressee = addresseeOf(frame, this.#lists, this.#members);
+    switch (addressee.kind) {
+      case 'one':
+        if (call.method === SUBSCRIBE) this.#sessionOf(addressee.member).watch(addressee.own);
+        if (call.method === UNSUBSCRIBE) this.#sessionOf(addressee.member).unwatch(addressee.own);
+        return this.#sendTo(addressee.member, addressee.frame, call, (answer) => this.#answer(call, answer));
+      case 'unlisted':
+        if (attempt === 'looked-up') return void this.#askInOrder(frame, call);
+        void this.#lists.load(addressee.members, addressee.kinds).then(() => {
+          if (call.state.kind === 'open') this.#pass(frame, call, 'looked-up');
+        });
+        return;
+      case 'any':
+        return void this.#askInOrder(frame, call);
+      case 'unknown': {
+        const { list, name } = addressee;
+        return this.#refuse(call, this.#aggregate.unknownName(this.#lists, this.#members, list, name));
+      }
+      case 'malformed':
+        return this.#refuse(call, MALFORMED);
+    }
+  }
+
+  /** Sends the request to one server after the other, until one knows what is asked for. */
+  async #askInOrder(frame: Frame, call: Call): Promise<void> {
+    let last: Frame | undefined;
+    for (const member of this.#members) {
+      if (call.state.kind !== 'open') return;
+      const answer = await new Promise<Frame>((resolve) => this.#sendTo(member, frame, call, resolve));
+      if (answer.kind === 'result') return this.#answer(call, answer);
+      // The error of a server that knew the method says more than that of one that did not.
+      if (last === undefined || readField(answer, 'code') !== METHOD_NOT_FOUND) last = answer;
+      if (!isUnknownThere(answer)) break;
+    }
+    if (last === undefined) this.#refuse(call, NO_SERVER);
+    else this.#answer(call, last);
+  }
+
+  #sendTo(member: Member, frame: Frame, call: Call, answered: (answer: Frame) => void): void {
+    const session = this.#sessionOf(member);
+    const lane = session.laneFor(call, (answer) => {
+      this.#sent.delete(call);
+      answered(this.#shown(session, answer));
+    });
+    this.#sent.set(call, { session, lane });
+    session.request(frame, lane);
+  }
+
+  #sessionOf(member: Member): MemberSession {
+    let session = this.#sessions.get(member);
+    if (session === undefined) {
+      session = new MemberSession(member, this, this.#aggregate.deps);
+      this.#sessions.set(member, session);
+    }
+    return session;
+  }
+
+  #answer(call: Call, answer: Frame): void {
+    if (call.state.kind === 'open') this.listener?.fromServer(withId(answer, call.id), call);
+  }
+
+  #refuse(call: Call, error: RpcError): void {
+    this.#answer(call, errorFrame(call.id, error));
+  }
+
+  // ---- notifications and answers of the client
+
+  #notification(frame: Frame, call: Call | undefined): void {
+    switch (frame.method) {
+      case INITIALIZED:
+        // Each server gets its own, after its own handshake.
+        return;
+      case CANCELED: {
+        const sent = call && this.#sent.get(call);
+        if (call === undefined || sent === undefined) return;
+        this.#sent.delete(call);
+        return sent.session.tell(frame, sent.lane);
+      }
+      case PROGRESS: {
+        const token = findProgressOf(frame)?.value;
+        const progress = token === undefined ? undefined : this.#questions.progress(frame, token);
+        return progress?.asker.tell(progress.frame);
+      }
+    }
+    for (const session of this.#sessions.values()) if (session.isOpen) session.tell(frame);
+  }
+
+  #answered(frame: Frame): void {
+    const answered = this.#questions.answer(frame);
+    answered?.asker.tell(this.#own(answered.asker, answered.frame));
+  }
+
+  // ---- from the servers
+
+  get introduction(): Buffer {
+    return this.#introduction;
+  }
+
+  get level(): string | undefined {
+    return this.#level;
+  }
+
+  get headers(): Lane['headers'] {
+    return this.#headers;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  opened({ member }: MemberSession, { instructions }: InitializeResult): void {
+    this.#aggregate.answered(member);
+    this.#aggregate.instructions.note(member, instructions);
+  }
+
+  /** The next list asks the server again, which may have become another one. */
+  ended(session: MemberSession, _reason: BridgeError): void {
+    for (const requestId of this.#questions.takeOf(session)) {
+      this.#toClient(notificationFrame(CANCELED, { requestId, reason: 'the server is gone' }));
+    }
+    for (const kind of LIST_KINDS) {
+      if (!this.#lists.isFresh(session.member, kind)) continue;
+      this.#lists.changed(session.member, kind);
+      if ((this.#lists.itemsOf(session.member, kind)?.length ?? 0) > 0) this.#pacer.changed(kind.changed);
+    }
+  }
+
+  drained(): void {
+    this.listener?.serverDrained();
+  }
+
+  fromMember(session: MemberSession, frame: Frame, outer: Call | undefined): void {
+    if (frame.kind === 'request') return this.#ask(session, frame, outer);
+    if (isListChanged(frame.method)) return this.#listChanged(session, frame.method as string);
+    if (frame.method === CANCELED) {
+      const id = findCanceledId(frame)?.value;
+      const withdrawn = id === undefined ? undefined : this.#questions.withdrawn(session, frame, id);
+      if (withdrawn !== undefined) this.#toClient(withdrawn, outer);
+      return;
+    }
+    // A server knows only the tokens of its own calls, and may tell only of these.
+    if (frame.method === PROGRESS && outer === undefined && findRelatedTask(frame) === undefined) {
+      const token = findProgressOf(frame)?.value;
+      const isItsOwn = [...this.#sent].some(([call, sent]) => sent.session === session && call.progressToken === token);
+      if (!isItsOwn && !session.has('tasks')) return;
+    }
+    this.#toClient(this.#shown(session, frame), outer);
+  }
+
+  #ask(session: MemberSession, question: Frame, outer: Call | undefined): void {
+    const asked = this.#questions.ask(session, this.#shown(session, question));
+    if (asked === undefined) session.tell(errorFrame(idToken(question), rpcErrorOf(UNCLEAR)));
+    else this.#toClient(asked, outer);
+  }
+
+  #listChanged({ member }: MemberSession, method: string): void {
+    for (const kind of LIST_KINDS) if (kind.changed === method) this.#lists.changed(member, kind);
+    this.#pacer.changed(method);
+  }
+
+  #shown({ member }: MemberSession, frame: Frame): Frame {
+    return withTaskIds(frame, (id) => shownTaskId(member, id));
+  }
+
+  /** Restores the server's own ids of tasks in an answer of the client. */
+  #own({ member }: MemberSession, frame: Frame): Frame {
+    return withTaskIds(frame, (id) => {
+      const read = readPrefixedUri([member], id);
+      return read?.own;
+    });
+  }
+
+  #toClient(frame: Frame, call?: Call): void {
+    if (!this.#isClosed) this.listener?.fromServer(frame, call?.state.kind === 'open' ? call : undefined);
+  }
+
+  // ---- changes of the configuration
+
+  #membersChanged(): void {
+    const before = this.#members;
+    this.#members = this.#aggregate.membersFor(this.principal);
+    for (const [member, session] of this.#sessions) {
+      if (this.#members.includes(member)) continue;
+      this.#sessions.delete(member);
+      session.end(REMOVED);
+    }
+    this.#lists.keepOnly(this.#members);
+    const isSame = before.length === this.#members.length && before.every((member, at) => member === this.#members[at]);
+    if (isSame) return;
+    for (const method of new Set(LIST_KINDS.map(({ changed }) => changed))) this.#pacer.changed(method);
+  }
+
+  // ---- for the relay
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    for (const session of this.#sessions.values()) session.clientDrained();
+  }
+
+  close(reason: BridgeError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopHearing();
+    this.#pacer.stop();
+    for (const session of this.#sessions.values()) session.end(reason);
+    this.#sent.clear();
+  }
+}
+
+const NO_SUCH_LIST = errorFrame(0, { code: METHOD_NOT_FOUND, message: 'The server has no such list.' });
+const REMOVED = SHUTTING_DOWN;

@@ -1,0 +1,193 @@
+import type { BridgeError } from '../../errors.ts';
+import { UNCLEAR } from '../../errors.ts';
+import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import { discoverResult } from '../../mcp/translate/results.ts';
+import { META_SERVER_INFO } from '../../mcp/vocabulary/meta.ts';
+import { DISCOVER, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
+import { type Frame, type JsonRpcId, withPayload } from '../../wire/frame.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { addresseeOf } from '../addressee.ts';
+import type { Aggregate } from '../aggregate.ts';
+import { INVALID_CURSOR, isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
+import { composePage, pageResult } from '../compose-list.ts';
+import { findText } from '../edit-request.ts';
+import { type ListKind, listKindOf } from '../lists.ts';
+import type { Member } from '../members.ts';
+import { shownTaskId } from '../names.ts';
+import { offerOf } from '../offer.ts';
+import { withTaskIds } from '../task-ids.ts';
+import { Listening } from './listening.ts';
+import { MemberCall, type ModernCaller, type RequestSink } from './member-call.ts';
+import type { Viewer } from './viewer.ts';
+
+export interface AggregateRequestOptions {
+  readonly aggregate: Aggregate;
+  readonly viewer: Viewer;
+  readonly caller: ModernCaller;
+  readonly metadata: RequestMetadata;
+  readonly frame: Frame;
+  readonly sink: RequestSink;
+}
+
+/** One request of a modern client to all servers: it passes to the one it is for, or is answered from what several say. */
+export class AggregateRequest {
+  readonly #options: AggregateRequestOptions;
+  readonly #id: JsonRpcId;
+  /** Whatever works on the request now. */
+  #work: Pick<MemberCall, 'withdraw' | 'stop' | 'goOn' | 'isFull'> | undefined;
+
+  constructor(options: AggregateRequestOptions) {
+    this.#options = options;
+    this.#id = options.frame.id as JsonRpcId;
+  }
+
+  /** Called once. The request may be answered at once. Returns false if its server is full. */
+  start(): boolean {
+    const { frame } = this.#options;
+    const method = frame.method ?? '';
+    const kind = listKindOf(method);
+    if (isAmbiguous(frame)) this.#refuse(rpcErrorOf(UNCLEAR));
+    else if (!isModernRequest(method)) this.#refuse(GONE);
+    else if (method === DISCOVER) this.#discover();
+    else if (method === LISTEN) this.#listen();
+    else if (kind !== undefined) void this.#list(kind);
+    else this.#pass('look-up');
+    return this.#work?.isFull !== true;
+  }
+
+  withdraw(): void {
+    this.#work?.withdraw();
+  }
+
+  pause(): void {
+    this.#work?.stop();
+  }
+
+  resume(): void {
+    this.#work?.goOn();
+  }
+
+  #members(): readonly Member[] {
+    const { aggregate, caller } = this.#options;
+    return aggregate.membersFor(caller.principal);
+  }
+
+  #discover(): void {
+    const { aggregate } = this.#options;
+    const { info, instructions, shows } = aggregate;
+    const offer = offerOf({
+      revision: LATEST_LEGACY_REVISION,
+      info,
+      instructions: instructions.of(this.#members(), shows),
+    });
+    this.#answer(resultFrame(this.#id, discoverResult(offer, { extensions: { [TASKS_EXTENSION]: {} } })));
+  }
+
+  #listen(): void {
+    const { aggregate, viewer, caller, metadata, frame, sink } = this.#options;
+    const members = this.#members();
+    const listening = new Listening({ aggregate, viewer, caller, metadata, request: frame, members, sink });
+    this.#work = listening;
+    listening.start();
+  }
+
+  async #list(kind: ListKind): Promise<void> {
+    const { aggregate, viewer, frame, sink } = this.#options;
+    const members = this.#members();
+    const cursor = findText(frame, 'cursor')?.value;
+    // The pages after the first continue a list that was read before, by this process at least.
+    if (cursor === undefined || members.some((member) => viewer.lists.itemsOf(member, kind) === undefined)) {
+      await viewer.lists.load(members, [kind]);
+    }
+    if (!sink.isOpen) return;
+    const conflict = (shown: string, first: Member, second: Member): void => aggregate.conflict(shown, first, second);
+    const page = composePage({ lists: viewer.lists, members, kind, conflict }, cursor);
+    if (page === undefined) return this.#refuse(INVALID_CURSOR);
+    const more = {
+      resultType: 'complete',
+      // Each server's list is remembered for as long as that one says.
+      ttlMs: 0,
+      cacheScope: 'private',
+      _meta: { [META_SERVER_INFO]: aggregate.info },
+    };
+    this.#answer(withPayload(resultFrame(this.#id, {}), pageResult(kind, page, more)));
+  }
+
+  #pass(attempt: 'look-up' | 'looked-up'): void {
+    const { aggregate, viewer, frame, sink } = this.#options;
+    const members = this.#members();
+    const addressee = addresseeOf(frame, viewer.lists, members);
+    switch (addressee.kind) {
+      case 'one':
+        return this.#sendTo(addressee.member, addressee.frame, (answer) => this.#answer(answer));
+      case 'unlisted':
+        if (attempt === 'looked-up') return void this.#askInOrder(members);
+        void viewer.lists.load(addressee.members, addressee.kinds).then(() => {
+          if (sink.isOpen) this.#pass('looked-up');
+        });
+        return;
+      case 'any':
+        return void this.#askInOrder(members);
+      case 'unknown': {
+        const { list, name } = addressee;
+        return this.#refuse(aggregate.unknownName(viewer.lists, members, list, name));
+      }
+      case 'malformed':
+        return this.#refuse(MALFORMED);
+    }
+  }
+
+  /** Sends the request to one server after the other, until one knows what is asked for. */
+  async #askInOrder(members: readonly Member[]): Promise<void> {
+    const { frame, sink } = this.#options;
+    let last: Frame | undefined;
+    for (const member of members) {
+      if (!sink.isOpen) return;
+      const answer = await new Promise<Frame>((resolve) => this.#sendTo(member, frame, resolve));
+      if (answer.kind === 'result') return this.#answer(answer);
+      last = answer;
+      if (!isUnknownThere(answer)) break;
+    }
+    if (last === undefined) this.#refuse(NO_SERVER);
+    else this.#answer(last);
+  }
+
+  #sendTo(member: Member, frame: Frame, answered: (answer: Frame) => void): void {
+    const { viewer, caller, metadata, sink } = this.#options;
+    viewer.used.add(member);
+    const call = new MemberCall({
+      member,
+      caller,
+      metadata,
+      told: (told) => {
+        const shown = withTaskIds(told, (id) => shownTaskId(member, id));
+        if (told.isResponse) answered(shown);
+        else sink.fromServer(shown);
+      },
+      drained: () => sink.serverDrained(),
+    });
+    this.#work = call;
+    call.start(frame);
+  }
+
+  #answer(answer: Frame): void {
+    if (this.#options.sink.isOpen) this.#options.sink.fromServer(answer);
+  }
+
+  #refuse(error: RpcError): void {
+    this.#answer(errorFrame(this.#id, error));
+  }
+
+  /** Ends the request without an answer of a server. */
+  fail(error: BridgeError): void {
+    this.withdraw();
+    this.#refuse(rpcErrorOf(error));
+  }
+}
+
+const GONE: RpcError = { code: METHOD_NOT_FOUND, message: 'This revision has no such request.' };
