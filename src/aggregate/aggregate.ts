@@ -1,11 +1,13 @@
 import type { Deps } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
+import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS } from '../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
+import type { InitializeResult } from '../relay/shared/legacy/initialize-result.ts';
 import type { ListKind } from './lists.ts';
 import { type ListSource, MemberLists } from './member-lists.ts';
 import type { Member, Members } from './members.ts';
-import { type AggregateInfo, KnownInstructions, type Shows } from './offer.ts';
+import { type AggregateInfo, KnownServers, offerOf, type Shows } from './offer.ts';
 import { shownNames } from './routing.ts';
 
 export interface AggregateOptions {
@@ -23,7 +25,7 @@ export class Aggregate {
   readonly shows: Shows;
   readonly deps: Deps;
   readonly info: AggregateInfo;
-  readonly instructions = new KnownInstructions();
+  readonly known = new KnownServers();
   readonly #noted = new Set<string>();
 
   constructor({ members, shows, deps }: AggregateOptions, info: AggregateInfo) {
@@ -31,12 +33,18 @@ export class Aggregate {
     this.shows = shows;
     this.deps = deps;
     this.info = info;
-    members.onChange(() => this.instructions.keepOnly(members.all));
+    members.onChange(() => this.known.keepOnly(members.all));
   }
 
   /** Returns the servers that exist for a caller, in the order of the file. */
   membersFor(principal: string | undefined): readonly Member[] {
     return this.members.all.filter((member) => member.isFor(principal));
+  }
+
+  /** The answer to `initialize` for a caller, which is given before any server is asked. */
+  offer(members: readonly Member[], revision: Revision): InitializeResult {
+    const instructions = this.known.instructions(members, this.shows);
+    return offerOf({ revision, info: this.info, known: this.known.capabilities(members), instructions });
   }
 
   /** Creates the lists of one client. */

@@ -1,4 +1,5 @@
 /** The aggregate's own answers to `initialize` and `server/discover`, which are given before any server is known. */
+import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { InitializeResult } from '../relay/shared/legacy/initialize-result.ts';
 import type { Member } from './members.ts';
@@ -9,6 +10,8 @@ export type Shows = 'all' | 'search';
 
 /** Characters of the instructions of one server; each of them is read by a model in every session. */
 const MAX_INSTRUCTIONS = 4000;
+/** Characters of the capabilities of one server. */
+const MAX_CAPABILITIES = 16 * 1024;
 
 export interface AggregateInfo {
   readonly name: string;
@@ -16,28 +19,38 @@ export interface AggregateInfo {
   readonly version: string;
 }
 
-/** Instructions of the servers as far as they are known, by their names. They outlive the sessions that have read them. */
-export class KnownInstructions {
-  readonly #texts = new Map<string, string>();
+/** What servers have said in their handshakes, by their names. It outlives the sessions that it was said in. */
+export class KnownServers {
+  readonly #instructions = new Map<string, string>();
+  readonly #capabilities = new Map<string, Fields>();
 
-  /** Takes note of what a server has said in its handshake. */
-  note({ name }: Member, instructions: unknown): void {
-    if (typeof instructions === 'string' && instructions !== '')
-      this.#texts.set(name, instructions.slice(0, MAX_INSTRUCTIONS));
-    else this.#texts.delete(name);
+  note({ name }: Member, { instructions, capabilities }: InitializeResult): void {
+    this.#instructions.delete(name);
+    if (typeof instructions === 'string' && instructions !== '') {
+      this.#instructions.set(name, instructions.slice(0, MAX_INSTRUCTIONS));
+    }
+    this.#capabilities.delete(name);
+    if (JSON.stringify(capabilities).length <= MAX_CAPABILITIES) this.#capabilities.set(name, capabilities);
   }
 
   keepOnly(members: readonly Member[]): void {
-    for (const name of this.#texts.keys())
-      if (!members.some((member) => member.name === name)) this.#texts.delete(name);
+    for (const known of [this.#instructions, this.#capabilities]) {
+      for (const name of known.keys()) if (!members.some((member) => member.name === name)) known.delete(name);
+    }
+  }
+
+  /** Returns what these servers can do besides what is promised in any case, such as extensions. */
+  capabilities(members: readonly Member[]): Fields {
+    const known = members.flatMap(({ name }) => this.#capabilities.get(name) ?? []);
+    return known.reduce<Fields>((all, own) => merged(all, own), {});
   }
 
   /** Returns instructions with a heading for each of these servers. */
-  of(members: readonly Member[], shows: Shows): string {
+  instructions(members: readonly Member[], shows: Shows): string {
     const parts = members.map((member) => {
       const { name } = member;
       const names = member.prefix === '' ? '' : `Its tools and prompts begin with ${shownName(member, '')}.`;
-      return [`# ${name}`, names, this.#texts.get(name) ?? ''].filter((part) => part !== '').join('\n\n');
+      return [`# ${name}`, names, this.#instructions.get(name) ?? ''].filter((part) => part !== '').join('\n\n');
     });
     const intro = `This server combines ${members.length === 1 ? 'one server' : `${members.length} servers`}.`;
     const search =
@@ -60,21 +73,33 @@ const CAPABILITIES = {
 
 const TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
+/** Adds what the second has and the first has not, in nested objects, too. */
+function merged(first: Fields, second: Fields): Fields {
+  const all: Record<string, unknown> = { ...second, ...first };
+  for (const [key, value] of Object.entries(first)) {
+    const [one, other] = [asFields(value), asFields(second[key])];
+    if (one !== undefined && other !== undefined) all[key] = merged(one, other);
+  }
+  return all;
+}
+
 export interface OfferOptions {
   readonly revision: Revision;
   readonly info: AggregateInfo;
+  /** What the servers can do, as far as they are known. */
+  readonly known: Fields;
   readonly instructions: string;
 }
 
 /** The answer to `initialize`. */
-export function offerOf({ revision, info, instructions }: OfferOptions): InitializeResult {
-  const { completions, ...others } = CAPABILITIES;
+export function offerOf({ revision, info, known, instructions }: OfferOptions): InitializeResult {
+  const { completions, tasks, ...others } = merged({ ...CAPABILITIES, tasks: TASKS }, known);
   return {
     protocolVersion: revision.id,
     capabilities: {
       ...others,
       ...(revision.features.completionsCapability && { completions }),
-      ...(revision.features.tasks && { tasks: TASKS }),
+      ...(revision.features.tasks && { tasks }),
     },
     serverInfo: info,
     instructions,

@@ -17,5 +17,14 @@ const PAIRS: readonly (readonly [ClientName, ServerName])[] = [
   ['modernStdio', 'httpSse'],
 ];
 
+/** Where the aggregate shows itself, and not the server behind it; test/aggregate has these of its own. */
+const OF_THE_SERVER: readonly string[] = [
+  'the handshake shows the server itself',
+  'each side learns the extensions of the other, with all their settings',
+  'lists come page by page, with the cursors of the server',
+  'a cursor that is not of the server is refused by the server',
+];
+const PASSING = SCENARIOS.filter(({ title }) => !OF_THE_SERVER.includes(title));
+
 for (const [client, server] of PAIRS)
-  testCell(test, new Cell(client, server, besideOwnServer(startBehindAggregate)), SCENARIOS);
+  testCell(test, new Cell(client, server, besideOwnServer(startBehindAggregate)), PASSING);

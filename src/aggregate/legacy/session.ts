@@ -33,7 +33,6 @@ import { LIST_KINDS, type ListKind, listKindOf } from '../lists.ts';
 import type { ListSource, MemberLists } from '../member-lists.ts';
 import type { Member } from '../members.ts';
 import { readPrefixedUri, shownTaskId } from '../names.ts';
-import { offerOf } from '../offer.ts';
 import { withTaskIds } from '../task-ids.ts';
 import { type MemberLane, MemberSession, type MemberSessionOwner } from './member-session.ts';
 import { QuestionTable } from './question-table.ts';
@@ -127,10 +126,8 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     const { payloadStart, bytes } = frame;
     if (payloadStart !== -1)
       this.#introduction = Buffer.from(bytes.subarray(payloadStart, skipValue(bytes, payloadStart)));
-    const { instructions, shows, info } = this.#aggregate;
     const revision = servedRevision(readField(frame, 'protocolVersion'));
-    const offer = offerOf({ revision, info, instructions: instructions.of(this.#members, shows) });
-    this.#answer(call, resultFrame(call.id, offer));
+    this.#answer(call, resultFrame(call.id, this.#aggregate.offer(this.#members, revision)));
   }
 
   /** Servers that are not there yet get the level when they are. */
@@ -213,8 +210,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
       if (call.state.kind !== 'open') return;
       const answer = await new Promise<Frame>((resolve) => this.#sendTo(member, frame, call, resolve));
       if (answer.kind === 'result') return this.#answer(call, answer);
-      // The error of a server that knew the method says more than that of one that did not.
-      if (last === undefined || readField(answer, 'code') !== METHOD_NOT_FOUND) last = answer;
+      last = answer;
       if (!isUnknownThere(answer)) break;
     }
     if (last === undefined) this.#refuse(call, NO_SERVER);
@@ -293,9 +289,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     return this.#isPaused;
   }
 
-  opened({ member }: MemberSession, { instructions }: InitializeResult): void {
+  opened({ member }: MemberSession, offer: InitializeResult): void {
     this.#aggregate.answered(member);
-    this.#aggregate.instructions.note(member, instructions);
+    this.#aggregate.known.note(member, offer);
   }
 
   /** The next list asks the server again, which may have become another one. */

@@ -22,6 +22,10 @@ const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Resources and tasks that one subscription may name. */
 const MAX_NAMED = 10_000;
+/** The client learns what it is subscribed to when the servers have said so, or after this time. */
+const ACKNOWLEDGE_MS = 5000;
+/** Messages that wait until then. If there are more, the client is told at once. */
+const MAX_EARLY = 1000;
 
 export interface ListeningOptions {
   readonly aggregate: Aggregate;
@@ -43,7 +47,19 @@ interface Part {
   call: MemberCall | undefined;
   pauseMs: number;
   cancel: (() => void) | undefined;
+  /** True if changes may have been missed at this server, which the client is told when it has agreed. */
+  hasMissed: boolean;
 }
+
+/**
+ * - `opening`: the servers are asked. The acknowledgment must be the first message, so others wait.
+ * - `listening`: the client knows what it will hear of.
+ * - `over`: for good.
+ */
+type ListeningState =
+  | { readonly kind: 'opening'; readonly awaited: Set<Part>; readonly early: Frame[]; readonly cancel: () => void }
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'over' };
 
 /** A `subscriptions/listen` at all servers, each of which is asked for its own resources and tasks. */
 export class Listening {
@@ -51,22 +67,42 @@ export class Listening {
   readonly #id: JsonRpcId;
   readonly #pacer: ChangePacer;
   #parts: readonly Part[] = [];
-  #isOver = false;
+  #state: ListeningState;
   readonly isFull = false;
 
   constructor(options: ListeningOptions) {
     this.#options = options;
     this.#id = options.request.id as JsonRpcId;
-    this.#pacer = new ChangePacer(options.aggregate.deps.clock, (method) => this.#tell(method, {}));
+    const { clock } = options.aggregate.deps;
+    this.#pacer = new ChangePacer(clock, (method) => this.#tell(method, {}));
+    const cancel = clock.after(ACKNOWLEDGE_MS, () => this.#acknowledge());
+    this.#state = { kind: 'opening', awaited: new Set(), early: [], cancel };
   }
 
   start(): void {
     const { request, sink } = this.#options;
     const filter = asFields(readField(request, 'notifications'));
     if (filter === undefined) return sink.fromServer(errorFrame(this.#id, MALFORMED));
-    // A server that is not there yet is subscribed to as soon as it is.
-    this.#tell(LISTEN_ACKNOWLEDGED, { notifications: filter });
     void this.#open(filter);
+  }
+
+  /** Servers that have not agreed by now are subscribed to as soon as they do. */
+  #acknowledge(): void {
+    const state = this.#state;
+    if (state.kind !== 'opening') return;
+    state.cancel();
+    for (const part of state.awaited) part.hasMissed = true;
+    this.#state = { kind: 'listening' };
+    const notifications = asFields(readField(this.#options.request, 'notifications')) ?? {};
+    this.#tell(LISTEN_ACKNOWLEDGED, { notifications });
+    for (const frame of state.early) this.#toClient(frame);
+  }
+
+  /** The server has agreed, or failed. */
+  #settled(part: Part): void {
+    if (this.#state.kind !== 'opening') return;
+    this.#state.awaited.delete(part);
+    if (this.#state.awaited.size === 0) this.#acknowledge();
   }
 
   async #open(filter: Fields): Promise<void> {
@@ -74,8 +110,13 @@ export class Listening {
     const uris = textsOf(filter.resourceSubscriptions);
     const isUnlisted = uris.some((uri) => ownerOfUri(viewer.lists, members, uri).kind === 'unlisted');
     if (isUnlisted) await viewer.lists.load(members, [RESOURCES, TEMPLATES]);
-    if (this.#isOver) return;
+    if (this.#state.kind === 'over') return;
     this.#parts = members.flatMap((member) => this.#partOf(member, filter, uris) ?? []);
+    if (this.#parts.length === 0) return this.#acknowledge();
+    for (const part of this.#parts) {
+      if (this.#state.kind === 'opening') this.#state.awaited.add(part);
+      else part.hasMissed = true;
+    }
     for (const part of this.#parts) this.#listen(part);
   }
 
@@ -99,7 +140,15 @@ export class Listening {
     const place = findUnmistakable(request, request.payloadStart, 'notifications');
     if (Object.keys(own).length === 0 || typeof place !== 'object') return undefined;
     const edited = editFrame(request, [{ ...place, replacement: encodeJson(own) }]);
-    return { member, request: edited, shownUris, call: undefined, pauseMs: FIRST_PAUSE_MS, cancel: undefined };
+    return {
+      member,
+      request: edited,
+      shownUris,
+      call: undefined,
+      pauseMs: FIRST_PAUSE_MS,
+      cancel: undefined,
+      hasMissed: false,
+    };
   }
 
   #listen(part: Part): void {
@@ -121,8 +170,10 @@ export class Listening {
 
   /** Asks again after a while, and then tells the client that it may have missed changes. */
   #ended(part: Part): void {
-    if (this.#isOver) return;
+    if (this.#state.kind === 'over') return;
     part.call = undefined;
+    part.hasMissed = true;
+    this.#settled(part);
     part.cancel = this.#options.aggregate.deps.clock.after(part.pauseMs, () => {
       part.pauseMs = Math.min(2 * part.pauseMs, LONGEST_PAUSE_MS);
       this.#listen(part);
@@ -133,10 +184,10 @@ export class Listening {
     const { member, shownUris } = part;
     const { viewer } = this.#options;
     if (frame.method === LISTEN_ACKNOWLEDGED) {
-      // Lists may have changed while nobody listened.
-      if (part.pauseMs > FIRST_PAUSE_MS) this.#missed(part);
       part.pauseMs = FIRST_PAUSE_MS;
-      return;
+      if (part.hasMissed) this.#missed(part);
+      part.hasMissed = false;
+      return this.#settled(part);
     }
     if (isListChanged(frame.method)) {
       for (const kind of LIST_KINDS) if (kind.changed === frame.method) viewer.lists.changed(member, kind);
@@ -161,13 +212,18 @@ export class Listening {
   }
 
   #toClient(frame: Frame): void {
-    if (!this.#isOver) this.#options.sink.fromServer(frame);
+    const state = this.#state;
+    if (state.kind === 'listening') this.#options.sink.fromServer(frame);
+    if (state.kind !== 'opening') return;
+    state.early.push(frame);
+    if (state.early.length >= MAX_EARLY) this.#acknowledge();
   }
 
   // ---- from the client
 
   withdraw(): void {
-    this.#isOver = true;
+    if (this.#state.kind === 'opening') this.#state.cancel();
+    this.#state = { kind: 'over' };
     this.#pacer.stop();
     for (const { call, cancel } of this.#parts) {
       cancel?.();

@@ -19,7 +19,6 @@ import { findText } from '../edit-request.ts';
 import { type ListKind, listKindOf } from '../lists.ts';
 import type { Member } from '../members.ts';
 import { shownTaskId } from '../names.ts';
-import { offerOf } from '../offer.ts';
 import { withTaskIds } from '../task-ids.ts';
 import { Listening } from './listening.ts';
 import { MemberCall, type ModernCaller, type RequestSink } from './member-call.ts';
@@ -78,13 +77,7 @@ export class AggregateRequest {
   }
 
   #discover(): void {
-    const { aggregate } = this.#options;
-    const { info, instructions, shows } = aggregate;
-    const offer = offerOf({
-      revision: LATEST_LEGACY_REVISION,
-      info,
-      instructions: instructions.of(this.#members(), shows),
-    });
+    const offer = this.#options.aggregate.offer(this.#members(), LATEST_LEGACY_REVISION);
     this.#answer(resultFrame(this.#id, discoverResult(offer, { extensions: { [TASKS_EXTENSION]: {} } })));
   }
 
