@@ -41,8 +41,7 @@ export class KnownServers {
 
   /** Returns what these servers can do besides what is promised in any case, such as extensions. */
   capabilities(members: readonly Member[]): Fields {
-    const known = members.flatMap(({ name }) => this.#capabilities.get(name) ?? []);
-    return known.reduce<Fields>((all, own) => merged(all, own), {});
+    return members.reduce<Fields>((all, { name }) => merged(all, this.#capabilities.get(name) ?? {}), {});
   }
 
   /** Returns instructions with a heading for each of these servers. */
