@@ -51,6 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config/server.ts',
   ],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
+  aggregate: ['relay', 'collections', 'mcp', 'wire', 'suggest.ts', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
   io: ['wire'],
