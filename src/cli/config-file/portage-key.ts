@@ -1,11 +1,11 @@
 /** Reads our own key `portage`: options, named as on the command line or in camel case, and the callers of a server. */
 import type { Target } from '../../config/server.ts';
+import { suggest } from '../../suggest.ts';
 import { HOW_SERVERS_ARE_USED } from '../options/applicable.ts';
 import { type GivenOption, type OptionLayer, type ReadValue, readValue } from '../options/given-options.ts';
 import { flagOf, toCamelCase, toKebabCase } from '../options/option-names.ts';
 import { findOption, OPTIONS, type Option, type OptionName } from '../options/option-table.ts';
 import type { ReadingContext } from '../options/value-type.ts';
-import { suggest } from '../suggest.ts';
 import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
 import { quoteKey } from './file-report.ts';

@@ -1,8 +1,8 @@
 /** Translates one entry of a host's file into our own options. */
 import type { Target } from '../../config/server.ts';
+import { suggest } from '../../suggest.ts';
 import { type GivenOption, type OptionLayer, readValue } from '../options/given-options.ts';
 import { type OptionName, optionOf } from '../options/option-table.ts';
-import { suggest } from '../suggest.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
 import { type Dialect, meaningOf } from './dialects.ts';

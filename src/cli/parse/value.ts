@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
+import { suggest } from '../../suggest.ts';
 import type { Parsed, ReadingContext } from '../options/value-type.ts';
-import { suggest } from '../suggest.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };

@@ -4,8 +4,8 @@ import type { StreamConfig } from '../../../config/listener.ts';
 import type { ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
+import { suggest } from '../../../suggest.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import { suggest } from '../../suggest.ts';
 import type { NamedStream } from './listen-addresses.ts';
 
 type Named = Pick<ServerConfig, 'listing'>;

@@ -5,6 +5,7 @@ import type { AccessConfig } from '../../../config/access.ts';
 import type { Listing } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showHidden } from '../../../printable.ts';
+import { suggest } from '../../../suggest.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile, LeftOutServer, WrittenServer } from '../../config-file/config-file.ts';
 import { MAX_MISTAKES, quoteKey } from '../../config-file/file-report.ts';
@@ -17,7 +18,6 @@ import {
   type Option,
   optionOf,
 } from '../../options/option-table.ts';
-import { suggest } from '../../suggest.ts';
 import type { Environment } from './child-environment.ts';
 import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
 

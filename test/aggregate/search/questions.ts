@@ -1,0 +1,104 @@
+/**
+ * Everyday questions and the tools that answer them, for the measure of the search. They were written from the names of
+ * the tools alone, before the search existed, and the search must not be fitted to any of them.
+ */
+
+export interface Question {
+  readonly query: string;
+  /** Names as clients see them; any of these tools does what is asked. */
+  readonly expected: readonly string[];
+}
+
+/** The questions by which the search was improved. */
+export const QUESTIONS: readonly Question[] = [
+  { query: 'Tell the #general channel that the deploy is done', expected: ['slack__slack_post_message'] },
+  { query: 'what did people write in our team chat today?', expected: ['slack__slack_get_channel_history'] },
+  { query: 'Put a thumbs up on a chat message', expected: ['slack__slack_add_reaction'] },
+  { query: 'Answer in the thread under a Slack message', expected: ['slack__slack_reply_to_thread'] },
+  {
+    query: 'How long does it take to drive from Berlin to Hamburg?',
+    expected: ['maps__maps_distance_matrix', 'maps__maps_directions'],
+  },
+  { query: 'find a good pizza place near me', expected: ['maps__maps_search_places', 'brave__brave_local_search'] },
+  { query: 'what are the coordinates of this address', expected: ['maps__maps_geocode'] },
+  { query: 'Am I free tomorrow at 3 pm?', expected: ['calendar__get-freebusy', 'calendar__list-events'] },
+  {
+    query: 'Set up a meeting with Anna next Monday',
+    expected: ['calendar__create-event', 'calendar__create-events'],
+  },
+  { query: 'decline an invitation to a meeting', expected: ['calendar__respond-to-event'] },
+  { query: 'Email the report to my boss', expected: ['gmail__send_email'] },
+  { query: 'look for mails from the bank', expected: ['gmail__search_emails'] },
+  { query: 'Save the attachment of a mail to disk', expected: ['gmail__download_attachment'] },
+  {
+    query: 'automatically sort incoming newsletters into a folder',
+    expected: ['gmail__create_filter', 'gmail__create_filter_from_template'],
+  },
+  { query: 'open a bug report in our GitHub repository', expected: ['github__create_issue'] },
+  { query: 'which pull requests are waiting for review?', expected: ['github__list_pull_requests'] },
+  { query: 'merge the PR', expected: ['github__merge_pull_request'] },
+  {
+    query: 'start a new branch for this feature',
+    expected: ['git__git_branch', 'git__git_checkout', 'github__create_branch', 'gitlab__create_branch'],
+  },
+  { query: 'who changed this line of code last?', expected: ['git__git_blame'] },
+  { query: 'undo my uncommitted changes', expected: ['git__git_reset', 'git__git_checkout', 'git__git_stash'] },
+  { query: 'show what is different between two commits', expected: ['git__git_diff'] },
+  { query: 'publish my local commits to the server', expected: ['git__git_push'] },
+  {
+    query: 'Read the contents of a text file',
+    expected: ['filesystem__read_text_file', 'filesystem__read_file', 'filesystem__read_multiple_files'],
+  },
+  { query: 'rename a file on my computer', expected: ['filesystem__move_file'] },
+  {
+    query: 'Which folders are in this directory?',
+    expected: ['filesystem__list_directory', 'filesystem__list_directory_with_sizes', 'filesystem__directory_tree'],
+  },
+  { query: 'make a picture of the web page', expected: ['playwright__browser_take_screenshot'] },
+  {
+    query: 'fill out a login form on a website',
+    expected: ['playwright__browser_fill_form', 'playwright__browser_type'],
+  },
+  { query: 'go to a website in the browser', expected: ['playwright__browser_navigate'] },
+  { query: 'add a row to a spreadsheet-like table', expected: ['airtable__create_record'] },
+  { query: 'delete an old entry from an Airtable base', expected: ['airtable__delete_records'] },
+  { query: 'write a new page in my notes', expected: ['notion__API-post-page'] },
+  { query: 'search our Notion workspace for the onboarding document', expected: ['notion__API-post-search'] },
+  {
+    query: 'Why does my pod keep crashing? show its output',
+    expected: ['kubernetes__kubectl_logs', 'kubernetes__kubectl_describe'],
+  },
+  { query: 'run more copies of the web deployment', expected: ['kubernetes__kubectl_scale'] },
+  { query: 'run a shell command in a running container', expected: ['kubernetes__exec_in_pod'] },
+  { query: 'Add a to-do for the team with a due date', expected: ['asana__asana_create_task'] },
+  { query: 'mark a task as done', expected: ['asana__asana_update_task'] },
+  { query: 'how many documents are in this collection', expected: ['mongodb__count'] },
+  {
+    query: 'make a database query faster',
+    expected: ['mongodb__create-index', 'mongodb__explain', 'mongodb__atlas-get-performance-advisor'],
+  },
+  { query: "look up today's news on the internet", expected: ['tavily__tavily_search', 'brave__brave_web_search'] },
+];
+
+/** Questions that were asked only once, when the search was finished. */
+export const HELD_OUT: readonly Question[] = [
+  {
+    query: 'remember that my favorite color is green',
+    expected: ['memory__create_entities', 'memory__add_observations'],
+  },
+  {
+    query: 'forget what you know about my old employer',
+    expected: ['memory__delete_entities', 'memory__delete_observations'],
+  },
+  { query: 'find a flat to rent in Paris for a weekend', expected: ['airbnb__airbnb_search'] },
+  { query: "cancel tomorrow's appointment", expected: ['calendar__delete-event'] },
+  { query: 'who works in this Slack workspace?', expected: ['slack__slack_get_users'] },
+  { query: 'save my work in progress for later without committing', expected: ['git__git_stash'] },
+  { query: 'move a task to another column of the project board', expected: ['asana__asana_add_task_to_section'] },
+  { query: 'remove all test data from the users collection', expected: ['mongodb__delete-many'] },
+  { query: 'read the text of several websites at once', expected: ['tavily__tavily_extract', 'tavily__tavily_crawl'] },
+  {
+    query: 'give someone access to our database cluster',
+    expected: ['mongodb__atlas-create-db-user', 'mongodb__atlas-create-access-list'],
+  },
+];
