@@ -8,7 +8,8 @@ import type { ListKind } from './lists.ts';
 import { type ListSource, MemberLists } from './member-lists.ts';
 import type { Member, Members } from './members.ts';
 import { type AggregateInfo, KnownServers, offerOf, type Shows } from './offer.ts';
-import { shownNames } from './routing.ts';
+import { nearestNames, shownNames } from './routing.ts';
+import { ToolSearch } from './search/tool-search.ts';
 
 export interface AggregateOptions {
   readonly members: Members;
@@ -26,6 +27,8 @@ export class Aggregate {
   readonly deps: Deps;
   readonly info: AggregateInfo;
   readonly known = new KnownServers();
+  /** Undefined if all tools are listed. */
+  readonly search: ToolSearch | undefined;
   readonly #noted = new Set<string>();
 
   constructor({ members, shows, deps }: AggregateOptions, info: AggregateInfo) {
@@ -33,7 +36,11 @@ export class Aggregate {
     this.shows = shows;
     this.deps = deps;
     this.info = info;
-    members.onChange(() => this.known.keepOnly(members.all));
+    this.search = shows === 'search' ? new ToolSearch() : undefined;
+    members.onChange(() => {
+      this.known.keepOnly(members.all);
+      this.search?.keepOnly(members.all);
+    });
   }
 
   /** Returns the servers that exist for a caller, in the order of the file. */
@@ -89,9 +96,4 @@ export class Aggregate {
     const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
     return { code: INVALID_PARAMS, message: `Unknown ${what}: ${name.slice(0, 200)}.${hint}` };
   }
-}
-
-/** Names of which one may be meant. */
-function nearestNames(_name: string, _names: readonly string[]): readonly string[] {
-  return [];
 }

@@ -35,6 +35,8 @@ export interface ComposeOptions {
   readonly kind: ListKind;
   /** Called for an item that is left out, because an earlier server has the same name. */
   readonly conflict: (shown: string, first: Member, second: Member) => void;
+  /** Returns true for items that are listed. Default: all. */
+  readonly isListed?: ((item: ShownItem) => boolean) | undefined;
 }
 
 /** Returns all items of all servers, in the order of the file and of the servers' own lists. */
@@ -73,6 +75,7 @@ export function composePage(
   let current: Member | undefined;
   let shown = 0;
   for (const item of composeList(options)) {
+    if (options.isListed?.(item) === false) continue;
     if (item.member !== current) {
       current = item.member;
       shown = 0;
@@ -122,10 +125,13 @@ const OPEN = Buffer.from('[');
 const BETWEEN = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 
-/** Writes a page as the result of the request. `more` are further members of the result. */
-export function pageResult({ items: member }: ListKind, page: ComposedPage, more: object = {}): Buffer {
-  const { nextCursor } = page;
-  const list = page.items.flatMap(({ bytes }, index) => [index === 0 ? OPEN : BETWEEN, bytes]);
+/** Writes items as the result of a request for a page. `more` are further members of the result. */
+export function pageResult(
+  { items: member }: ListKind,
+  { items, nextCursor }: { readonly items: readonly Buffer[]; readonly nextCursor: string | undefined },
+  more: object = {},
+): Buffer {
+  const list = items.flatMap((bytes, index) => [index === 0 ? OPEN : BETWEEN, bytes]);
   const rest = JSON.stringify({ ...more, ...(nextCursor !== undefined && { nextCursor }) });
   const tail = rest === '{}' ? '}' : `,${rest.slice(1)}`;
   return Buffer.concat([

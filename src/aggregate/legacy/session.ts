@@ -3,6 +3,7 @@ import { SHUTTING_DOWN, UNCLEAR } from '../../errors.ts';
 import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findCanceledId, findProgressOf, findRelatedTask } from '../../mcp/classify/correlators.ts';
 import {
+  CALL_TOOL,
   CANCELED,
   INITIALIZE,
   INITIALIZED,
@@ -22,17 +23,19 @@ import type { CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from 
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { type Frame, idToken, withId, withPayload } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
-import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import { addresseeOf } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
-import { INVALID_CURSOR, isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
+import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
 import { ChangePacer } from '../change-pacer.ts';
-import { composePage, pageResult } from '../compose-list.ts';
-import { findText } from '../edit-request.ts';
+import { answerList } from '../list-answer.ts';
 import { LIST_KINDS, type ListKind, listKindOf } from '../lists.ts';
 import type { ListSource, MemberLists } from '../member-lists.ts';
 import type { Member } from '../members.ts';
 import { readPrefixedUri, shownTaskId } from '../names.ts';
+import { withLinks } from '../resource-links.ts';
+import { laterUiUris } from '../routing.ts';
+import type { ResultMembers } from '../search/search-tools.ts';
 import { withTaskIds } from '../task-ids.ts';
 import { type MemberLane, MemberSession, type MemberSessionOwner } from './member-session.ts';
 import { QuestionTable } from './question-table.ts';
@@ -118,8 +121,14 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
         return this.#setLevel(frame, call);
     }
     const kind = listKindOf(call.method);
-    if (kind === undefined) this.#pass(frame, call, 'look-up');
-    else void this.#list(frame, call, kind);
+    if (kind !== undefined) return void this.#list(frame, call, kind);
+    const taken = this.#aggregate.search?.take(frame, { lists: this.#lists, members: this.#members });
+    if (taken?.kind === 'answered') void this.#answerSearch(call, taken.result);
+    else this.#pass(taken?.frame ?? frame, call, 'look-up');
+  }
+
+  async #answerSearch(call: Call, result: () => Promise<ResultMembers>): Promise<void> {
+    this.#answer(call, withPayload(resultFrame(call.id, {}), joinMembers(await result())));
   }
 
   #initialize(frame: Frame, call: Call): void {
@@ -142,22 +151,11 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 
   // ---- lists
 
-  async #list(frame: Frame, call: Call, kind: ListKind): Promise<void> {
-    const cursor = findText(frame, 'cursor')?.value;
-    // The pages after the first continue a list that was read before.
-    if (cursor === undefined) await this.#lists.load(this.#members, [kind]);
-    if (call.state.kind !== 'open') return;
-    const page = composePage(
-      {
-        lists: this.#lists,
-        members: this.#members,
-        kind,
-        conflict: (...names) => this.#aggregate.conflict(...names),
-      },
-      cursor,
-    );
-    if (page === undefined) return this.#refuse(call, INVALID_CURSOR);
-    this.#answer(call, withPayload(resultFrame(call.id, {}), pageResult(kind, page)));
+  async #list(request: Frame, call: Call, kind: ListKind): Promise<void> {
+    const members = this.#members;
+    const answer = await answerList({ aggregate: this.#aggregate, lists: this.#lists, members, kind, request });
+    if (Buffer.isBuffer(answer)) this.#answer(call, withPayload(resultFrame(call.id, {}), answer));
+    else this.#refuse(call, answer);
   }
 
   async ask(member: Member, kind: ListKind, cursor: string | undefined): Promise<Frame> {
@@ -221,7 +219,10 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     const session = this.#sessionOf(member);
     const lane = session.laneFor(call, (answer) => {
       this.#sent.delete(call);
-      answered(this.#shown(session, answer));
+      const shown = this.#shown(session, answer);
+      answered(
+        call.method === CALL_TOOL ? withLinks(shown, member, laterUiUris(this.#lists, this.#members, member)) : shown,
+      );
     });
     this.#sent.set(call, { session, lane });
     session.request(frame, lane);

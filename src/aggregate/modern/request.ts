@@ -4,21 +4,23 @@ import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
 import { META_SERVER_INFO } from '../../mcp/vocabulary/meta.ts';
-import { DISCOVER, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, DISCOVER, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
 import { type Frame, type JsonRpcId, withPayload } from '../../wire/frame.ts';
-import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 import { addresseeOf } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
-import { INVALID_CURSOR, isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
-import { composePage, pageResult } from '../compose-list.ts';
-import { findText } from '../edit-request.ts';
+import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
+import { answerList } from '../list-answer.ts';
 import { type ListKind, listKindOf } from '../lists.ts';
 import type { Member } from '../members.ts';
 import { shownTaskId } from '../names.ts';
+import { withLinks } from '../resource-links.ts';
+import { laterUiUris } from '../routing.ts';
+import type { ResultMembers } from '../search/search-tools.ts';
 import { withTaskIds } from '../task-ids.ts';
 import { Listening } from './listening.ts';
 import { MemberCall, type ModernCaller, type RequestSink } from './member-call.ts';
@@ -55,7 +57,7 @@ export class AggregateRequest {
     else if (method === DISCOVER) this.#discover();
     else if (method === LISTEN) this.#listen();
     else if (kind !== undefined) void this.#list(kind);
-    else this.#pass('look-up');
+    else this.#call();
     return this.#work?.isFull !== true;
   }
 
@@ -90,42 +92,50 @@ export class AggregateRequest {
   }
 
   async #list(kind: ListKind): Promise<void> {
-    const { aggregate, viewer, frame, sink } = this.#options;
+    const { aggregate, viewer, frame: request } = this.#options;
     const members = this.#members();
-    const cursor = findText(frame, 'cursor')?.value;
-    // The pages after the first continue a list that was read before, by this process at least.
-    if (cursor === undefined || members.some((member) => viewer.lists.itemsOf(member, kind) === undefined)) {
-      await viewer.lists.load(members, [kind]);
-    }
-    if (!sink.isOpen) return;
-    const conflict = (shown: string, first: Member, second: Member): void => aggregate.conflict(shown, first, second);
-    const page = composePage({ lists: viewer.lists, members, kind, conflict }, cursor);
-    if (page === undefined) return this.#refuse(INVALID_CURSOR);
-    const more = {
-      resultType: 'complete',
-      // Each server's list is remembered for as long as that one says.
-      ttlMs: 0,
-      cacheScope: 'private',
-      _meta: { [META_SERVER_INFO]: aggregate.info },
-    };
-    this.#answer(withPayload(resultFrame(this.#id, {}), pageResult(kind, page, more)));
+    const answer = await answerList({ aggregate, lists: viewer.lists, members, kind, request }, this.#listMembers());
+    if (Buffer.isBuffer(answer)) this.#answer(withPayload(resultFrame(this.#id, {}), answer));
+    else this.#refuse(answer);
   }
 
-  #pass(attempt: 'look-up' | 'looked-up'): void {
-    const { aggregate, viewer, frame, sink } = this.#options;
+  /** Each server's list is remembered for as long as that server says, and not by the client. */
+  #listMembers(): object {
+    return {
+      resultType: 'complete',
+      ttlMs: 0,
+      cacheScope: 'private',
+      _meta: { [META_SERVER_INFO]: this.#options.aggregate.info },
+    };
+  }
+
+  async #answerSearch(result: () => Promise<ResultMembers>): Promise<void> {
+    const members = new Map([...(await result()), ['resultType', COMPLETE]]);
+    this.#answer(withPayload(resultFrame(this.#id, {}), joinMembers(members)));
+  }
+
+  #call(): void {
+    const { aggregate, viewer, frame } = this.#options;
+    const taken = aggregate.search?.take(frame, { lists: viewer.lists, members: this.#members() });
+    if (taken?.kind === 'answered') void this.#answerSearch(taken.result);
+    else this.#pass(taken?.frame ?? frame, 'look-up');
+  }
+
+  #pass(frame: Frame, attempt: 'look-up' | 'looked-up'): void {
+    const { aggregate, viewer, sink } = this.#options;
     const members = this.#members();
     const addressee = addresseeOf(frame, viewer.lists, members);
     switch (addressee.kind) {
       case 'one':
         return this.#sendTo(addressee.member, addressee.frame, (answer) => this.#answer(answer));
       case 'unlisted':
-        if (attempt === 'looked-up') return void this.#askInOrder(members);
+        if (attempt === 'looked-up') return void this.#askInOrder(frame, members);
         void viewer.lists.load(addressee.members, addressee.kinds).then(() => {
-          if (sink.isOpen) this.#pass('looked-up');
+          if (sink.isOpen) this.#pass(frame, 'looked-up');
         });
         return;
       case 'any':
-        return void this.#askInOrder(members);
+        return void this.#askInOrder(frame, members);
       case 'unknown': {
         const { list, name } = addressee;
         return this.#refuse(aggregate.unknownName(viewer.lists, members, list, name));
@@ -136,8 +146,8 @@ export class AggregateRequest {
   }
 
   /** Sends the request to one server after the other, until one knows what is asked for. */
-  async #askInOrder(members: readonly Member[]): Promise<void> {
-    const { frame, sink } = this.#options;
+  async #askInOrder(frame: Frame, members: readonly Member[]): Promise<void> {
+    const { sink } = this.#options;
     let last: Frame | undefined;
     for (const member of members) {
       if (!sink.isOpen) return;
@@ -159,13 +169,19 @@ export class AggregateRequest {
       metadata,
       told: (told) => {
         const shown = withTaskIds(told, (id) => shownTaskId(member, id));
-        if (told.isResponse) answered(shown);
+        if (told.isResponse) answered(this.#withLinks(member, shown));
         else sink.fromServer(shown);
       },
       drained: () => sink.serverDrained(),
     });
     this.#work = call;
     call.start(frame);
+  }
+
+  #withLinks(member: Member, answer: Frame): Frame {
+    const { viewer, frame } = this.#options;
+    if (frame.method !== CALL_TOOL) return answer;
+    return withLinks(answer, member, laterUiUris(viewer.lists, this.#members(), member));
   }
 
   #answer(answer: Frame): void {
@@ -182,5 +198,7 @@ export class AggregateRequest {
     this.#refuse(rpcErrorOf(error));
   }
 }
+
+const COMPLETE = Buffer.from('"complete"');
 
 const GONE: RpcError = { code: METHOD_NOT_FOUND, message: 'This revision has no such request.' };
