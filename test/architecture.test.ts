@@ -50,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config/server.ts',
   ],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
+  aggregate: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
   io: ['wire'],
@@ -93,6 +94,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   bridge: [
+    'aggregate',
     'downstream',
     'replicas',
     'upstream',
