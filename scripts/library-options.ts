@@ -122,5 +122,5 @@ function typeOf({ kind, type }: Option): string {
   if (kind === 'list') {
     return `string | readonly string[]${type.readMember === undefined ? '' : ' | Readonly<Record<string, string>>'}`;
   }
-  return type.choices?.map((choice) => `'${choice}'`).join(' | ') ?? type.typescript ?? 'string';
+  return type.typescript ?? type.choices?.map((choice) => `'${choice}'`).join(' | ') ?? 'string';
 }

@@ -68,6 +68,8 @@ export const PARTS = {
   eras: ['src/eras/'],
   // A server that several clients share.
   shared: ['src/relay/shared/'],
+  // Several servers as one.
+  aggregate: ['src/aggregate/', 'src/bridge/stdio-members.ts'],
   // Servers at URLs.
   remote: [
     'src/http/client/',

@@ -306,8 +306,12 @@ function isPipe(fd: number): boolean {
 async function toStrayClient({ servers: [server] }: Config, file: string | undefined): Promise<StrayClient> {
   const { showListed, showTarget } = await import('./probe/clients.ts');
   const { listing, target, remote } = server;
-  const isListed = listing !== undefined && file !== undefined;
-  const what = isListed ? showListed(file, listing.name) : showTarget(target, remote);
+  const isListed = file !== undefined && (listing !== undefined || target.kind === 'aggregate');
+  const what = isListed
+    ? showListed(file, listing?.name)
+    : target.kind === 'aggregate'
+      ? ''
+      : showTarget(target, remote);
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 

@@ -288,7 +288,8 @@ function countOwnOptions(args: readonly string[]): number {
     const argument = args[count] ?? '';
     const option = findFlag(`--${/^--(?:no-)?([\w-]+)/.exec(argument)?.[1]}`);
     if (option === undefined && !/^(--help|--version|-h|-v|-V)$/.test(argument)) break;
-    const hasOwnValue = option === undefined || option.kind === 'flag' || argument.includes('=');
+    const hasOwnValue =
+      option === undefined || option.kind === 'flag' || option.bare !== undefined || argument.includes('=');
     count += hasOwnValue ? 1 : 2;
   }
   return count;

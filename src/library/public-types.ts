@@ -42,6 +42,12 @@ export interface EntryOptions extends ServerOptions {
    * With several servers: names of the only callers that may use this one. For other callers the server does not exist.
    */
   readonly callers?: readonly string[] | undefined;
+  /** With several servers: false leaves this one out of `aggregate`. Default: true. */
+  readonly aggregate?: boolean | undefined;
+  /** The prefix of its tools and prompts in `aggregate`; empty for none. Default: its name. */
+  readonly prefix?: string | undefined;
+  /** Its tools that `aggregate: 'search'` lists nevertheless. */
+  readonly alwaysShow?: readonly string[] | undefined;
 }
 
 /** A single server at the paths of the bridge, or several, each below its name: `/<name>/mcp`. */
@@ -153,9 +159,10 @@ export interface ServerStatus {
 
 // ---- connect
 
+/** Several servers are one for the client; see `aggregate`. */
 export type ConnectOptions = ServedOptions &
+  Servers &
   Listening & {
-    readonly server: ServerEntry;
     /**
      * The client's side. `'stdio'`: stdin and stdout of this process, which nothing else may use then. Streams belong
      * to the program and stay open when the connection ends.

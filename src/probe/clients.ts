@@ -51,9 +51,9 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   return `-- ${showArguments([target.command, ...target.args])}`;
 }
 
-/** The arguments for a server of a configuration file. */
-export function showListed(file: string, name: string): string {
-  return ['--config', file, name].map(quoteWord).join(' ');
+/** The arguments for a server of a configuration file; without a name, for all of them as one. */
+export function showListed(file: string, name?: string): string {
+  return ['--config', file, ...(name === undefined ? [] : [name])].map(quoteWord).join(' ');
 }
 
 /** The options that were needed to reach the server. */

@@ -1,5 +1,5 @@
 import type { LoginConfig, RemoteConfig } from '../config/remote.ts';
-import type { Target } from '../config/server.ts';
+import type { ServerConfig, Target } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { MAY_BE_FRAMED, toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
@@ -22,7 +22,8 @@ import type { ProbeConclusion, ProbeReport } from './report.ts';
  *
  * @throws BridgeError ERR_CONFIG_* for a certificate, proxy or pseudo-terminal that cannot be used
  */
-export async function runProbe(target: Target, config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
+export async function runProbe(target: ServerConfig['target'], config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
+  if (target.kind === 'aggregate') throw new Error('the aggregate is probed as the command that connects to it');
   const startedMs = deps.clock.now();
   const findings = new Findings(new StepLog(deps.clock, config.waiting));
   const controller = new AbortController();

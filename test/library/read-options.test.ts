@@ -168,3 +168,19 @@ for (const [name, [options, expected, verb]] of Object.entries(REFUSALS)) {
     t.regex(await refusal(options, verb), expected);
   });
 }
+
+test('several servers are also served as one where that is said, and for a client on streams', async (t) => {
+  const kindsOf = async (verb: LibraryVerb, given: object) =>
+    (await readOptions(verb, given)).config.servers.map(({ target }) => target.kind);
+  const servers = { a: { command: 'a', portage: { prefix: 'x', alwaysShow: ['read'] } }, b: { command: 'b' } };
+  t.deepEqual(await kindsOf('serve', { servers }), ['command', 'command']);
+  t.deepEqual(await kindsOf('serve', { servers, aggregate: true }), ['aggregate', 'command', 'command']);
+  const { config } = await readOptions('connect', { servers, aggregate: 'search' });
+  t.deepEqual(config.servers[0].target, { kind: 'aggregate', shows: 'search' });
+  t.deepEqual(config.servers[1]?.listing?.membership, { prefix: 'x', alwaysShow: ['read'] });
+  t.deepEqual(await kindsOf('connect', { servers }), ['aggregate', 'command', 'command']);
+  await t.throwsAsync(readOptions('serve', { server: servers.b, aggregate: true }), {
+    code: 'ERR_CONFIG_COMBINATION',
+    message: /^aggregate: expected `servers`/,
+  });
+});

@@ -6,9 +6,11 @@ import { type GivenOption, type OptionLayer, type ReadValue, readValue } from '.
 import { flagOf, toCamelCase, toKebabCase } from '../options/option-names.ts';
 import { findOption, OPTIONS, type Option, type OptionName } from '../options/option-table.ts';
 import type { ReadingContext } from '../options/value-type.ts';
-import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
+import type { WrittenMembership } from './config-file.ts';
+import { type ConfigNode, KIND_NAMES, type Path, type Position } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
 import { quoteKey } from './file-report.ts';
+import { MEMBERSHIP_KEYS, readMembership } from './membership.ts';
 
 export const PORTAGE = 'portage';
 
@@ -18,6 +20,16 @@ export interface EntryPortage {
   readonly isRequired: boolean | undefined;
   /** Undefined if all callers may use the server. */
   readonly callers: readonly string[] | undefined;
+  /** Undefined for a server that is left out of the aggregate. */
+  readonly membership: WrittenMembership | undefined;
+}
+
+/** The entry that a key `portage` belongs to. */
+interface EntryOfPortage {
+  readonly name: string;
+  readonly at: Position;
+  /** Undefined if the entry itself is wrong, which has been reported. */
+  readonly target: Target['kind'] | undefined;
 }
 
 /**
@@ -26,12 +38,11 @@ export interface EntryPortage {
  */
 const ENV_FILE = 'envFile';
 
-/** @param target undefined if the entry itself is wrong, which has been reported */
 export function readEntryPortage(
   node: ConfigNode | undefined,
   path: Path,
   context: EntryContext,
-  target: Target['kind'] | undefined,
+  { name, at, target }: EntryOfPortage,
 ): EntryPortage {
   const members = membersOf(node, path, context);
   const options = readOptions(members, path, context, ({ scope, targets }) => {
@@ -41,7 +52,12 @@ export function readEntryPortage(
     const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
     return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
   });
-  return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
+  return {
+    options,
+    isRequired: readRequired(members, path, context),
+    callers: readCallers(members, path, context),
+    membership: readMembership(members, path, { ...context, server: { name, at } }),
+  };
 }
 
 /** @param path the path of the node */
@@ -69,8 +85,8 @@ function membersOf(node: ConfigNode | undefined, path: Path, context: EntryConte
 const ON_COMMAND_LINE = 'belongs on the command line.';
 const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
 
-/** Keys under `portage` that are not options. */
-const OWN_KEYS: readonly string[] = ['required', 'callers'];
+/** Keys under `portage` in an entry that are not options. `aggregate` at the top is one. */
+const OWN_KEYS: readonly string[] = ['required', 'callers', ...MEMBERSHIP_KEYS];
 
 /** Explains why an option cannot be set here. */
 type Refuse = (option: Option) => string | undefined;
@@ -82,8 +98,11 @@ function readOptions(
   refuse: Refuse,
 ): OptionLayer {
   const { report } = context;
+  const isOfEntry = path.length > 1;
   const options = new Map<OptionName, GivenOption>();
   for (const { key, node, place, ofLogin } of unfoldLogin(members, path, context)) {
+    const isOwn = ofLogin === undefined && OWN_KEYS.includes(toCamelCase(key));
+    if (isOwn && isOfEntry) continue;
     const option = optionCalled(key);
     if (option?.scope === 'entry' || toCamelCase(key) === ENV_FILE) {
       report.mistake(node.at, place, `write ${ENV_FILE} beside the command of the server it is for, without portage.`);
@@ -91,8 +110,8 @@ function readOptions(
     }
     if (option === undefined) {
       if (ofLogin !== undefined) report.mistake(node.at, place, explainUnknownOfLogin(ofLogin, report.mistakeCount));
-      else if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
-      else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else if (isOwn) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
       continue;
     }
     const problem = refuse(option);
@@ -154,8 +173,8 @@ const LONGEST_NAME = 40;
 const MAX_COMPARED = 100;
 
 function explainUnknown(key: string, before: number): string {
-  const names = [...OPTIONS.map(({ name }) => toKebabCase(name)), ...OWN_KEYS];
-  return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, names, before)}`;
+  const names = new Set([...OPTIONS.map(({ name }) => name), ...OWN_KEYS].map(toKebabCase));
+  return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, [...names], before)}`;
 }
 
 function explainUnknownOfLogin(key: string, before: number): string {

@@ -16,6 +16,7 @@ import { tokenVariables } from './listener/access.ts';
 import { parseListener } from './listener/listener.ts';
 import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
+import { chooseAggregate, parseAggregate } from './servers/aggregate.ts';
 import type { Environment } from './servers/child-environment.ts';
 import { warnOfShownHeaders } from './servers/headers.ts';
 import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
@@ -77,8 +78,17 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     servers.push(parseServer({ ...from, given: own, target, listing: undefined }));
   }
   const isStrict = given.get('strictConfig');
-  const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, process, isStrict, spelling });
-  servers.push(...listed.servers);
+  const aggregate = chooseAggregate(given, command, file);
+  const listing = { ...from, command, process, isStrict, spelling, aggregate };
+  const listed = file === undefined ? NO_LIST : parseListed(file, listing);
+  if (aggregate !== undefined && listed.servers.length > 0) {
+    const layers = [...process, file?.options ?? NOTHING];
+    const members = listed.servers.map(({ server }) => server);
+    servers.push(parseAggregate({ ...from, layers, spelling, shows: aggregate, servers: members }));
+  }
+  // `connect` serves nothing beside the aggregate.
+  const isMemberOnly = aggregate !== undefined && verb === 'connect';
+  servers.push(...listed.servers.filter(({ server }) => !isMemberOnly || server.listing?.membership !== undefined));
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   // Only `serve` listens. `probe` is a client itself and does not use the listener.

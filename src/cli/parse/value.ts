@@ -144,6 +144,13 @@ export function parseFlag(text: string): Parsed<boolean> {
   return refuse('true or false');
 }
 
+/** Parses `true`, `false` or `search`. */
+export function parseAggregate(text: string): Parsed<'off' | 'all' | 'search'> {
+  if (text.toLowerCase() === 'search') return accept('search');
+  const flag = parseFlag(text);
+  return flag.ok ? accept(flag.value ? 'all' : 'off') : refuse('true, false or search');
+}
+
 export function parseChoice<T extends string>(choices: readonly T[]): (text: string) => Parsed<T> {
   return (text) => {
     const chosen = choices.find((choice) => choice === text);

@@ -3,8 +3,9 @@
  * clients.
  */
 import type { AccessConfig } from '../../../config/access.ts';
+import { collectMapped } from '../../../config/aggregate.ts';
 import type { RemoteConfig } from '../../../config/remote.ts';
-import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../../config/server.ts';
+import type { ChildConfig, Listing, Protocol, ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-table.ts';
@@ -18,12 +19,14 @@ import { parseRemote, type RemoteSurroundings } from './remote.ts';
 export interface ServerRequest {
   readonly given: GivenOptions;
   readonly verb: BridgeVerb;
-  readonly target: Target;
+  readonly target: ServerConfig['target'];
   readonly listing: Listing | undefined;
   readonly access: AccessConfig;
   readonly around: RemoteSurroundings;
   /** Names of variables that the bridge does not pass on to the server. */
   readonly withheld: readonly string[];
+  /** The servers that the aggregate is made of; undefined for any other server. */
+  readonly members?: readonly ServerConfig[] | undefined;
 }
 
 export interface ParsedServer {
@@ -35,9 +38,9 @@ export interface ParsedServer {
 
 /** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
 export function parseServer(request: ServerRequest): ParsedServer {
-  const { given, verb, target, listing, access, around } = request;
+  const { given, verb, target, listing, access, around, members } = request;
   const { remote, warnings } = parseRemote(given, around, { target, verb, access });
-  const mapHeaders = parseMappedHeaders(given);
+  const mapHeaders = members === undefined ? parseMappedHeaders(given) : collectMapped(members);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
   const { child, warnings: ofChild } = parseChild(request);
   const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
