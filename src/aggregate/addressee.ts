@@ -18,19 +18,25 @@ import { type Owner, ownerOfName, ownerOfTemplate, ownerOfUri } from './routing.
 
 /**
  * - `one`: for this server, which gets the request as it is here.
- * - `unlisted`: the lists of these servers have to be read before it is known.
+ * - `unlisted`: the lists of these servers have to be read before it is known. `otherwise` holds if that does not help.
  * - `any`: for the first server in the file that knows the method, or the resource.
  * - `unknown`: no server has it.
  * - `malformed`: the request does not say for what it is.
  */
 export type Addressee =
   | { readonly kind: 'one'; readonly member: Member; readonly frame: Frame; readonly own: string }
-  | { readonly kind: 'unlisted'; readonly members: readonly Member[]; readonly kinds: readonly ListKind[] }
-  | { readonly kind: 'any' }
-  | { readonly kind: 'unknown'; readonly list: ListKind; readonly name: string }
+  | {
+      readonly kind: 'unlisted';
+      readonly members: readonly Member[];
+      readonly kinds: readonly ListKind[];
+      readonly otherwise: NotFound;
+    }
+  | NotFound
   | { readonly kind: 'malformed' };
 
-const ANY: Addressee = { kind: 'any' };
+type NotFound = { readonly kind: 'any' } | { readonly kind: 'unknown'; readonly list: ListKind; readonly name: string };
+
+const ANY: NotFound = { kind: 'any' };
 const MALFORMED: Addressee = { kind: 'malformed' };
 
 export function addresseeOf(frame: Frame, lists: MemberLists, members: readonly Member[]): Addressee {
@@ -63,24 +69,39 @@ function byName(
 ): Addressee {
   if (name === undefined) return MALFORMED;
   const owner = ownerOfName(lists, members, list, name.value);
-  return owner.kind === 'unknown' ? { kind: 'unknown', list, name: name.value } : addressed(frame, name, owner);
+  return addressed(frame, name, owner, { kind: 'unknown', list, name: name.value });
 }
 
 function byUri(frame: Frame, uri: FoundText | undefined, find: (uri: string) => Owner): Addressee {
   if (uri === undefined) return MALFORMED;
-  const owner = find(uri.value);
-  return owner.kind === 'unknown' ? ANY : addressed(frame, uri, owner);
+  return addressed(frame, uri, find(uri.value), ANY);
 }
 
 function byTask(frame: Frame, members: readonly Member[]): Addressee {
   const id = findText(frame, 'taskId');
   if (id === undefined) return MALFORMED;
   const task = readPrefixedUri(members, id.value);
-  return task === undefined ? ANY : addressed(frame, id, { kind: 'found', ...task });
+  return task === undefined ? ANY : addressed(frame, id, { kind: 'found', ...task }, ANY);
 }
 
-function addressed(frame: Frame, text: FoundText, owner: Exclude<Owner, { kind: 'unknown' }>): Addressee {
-  if (owner.kind === 'unlisted') return owner;
-  const { member, own } = owner;
-  return { kind: 'one', member, frame: withText(frame, text, own), own };
+function addressed(frame: Frame, text: FoundText, owner: Owner, otherwise: NotFound): Addressee {
+  switch (owner.kind) {
+    case 'unknown':
+      return otherwise;
+    case 'unlisted':
+      return { ...owner, otherwise };
+    case 'found': {
+      const { member, own } = owner;
+      return { kind: 'one', member, frame: withText(frame, text, own), own };
+    }
+  }
+}
+
+/** Reads the lists that it takes to find the server. */
+export async function findAddressee(frame: Frame, lists: MemberLists, members: readonly Member[]): Promise<Addressee> {
+  const first = addresseeOf(frame, lists, members);
+  if (first.kind !== 'unlisted') return first;
+  await lists.load(first.members, first.kinds);
+  const second = addresseeOf(frame, lists, members);
+  return second.kind === 'unlisted' ? second.otherwise : second;
 }

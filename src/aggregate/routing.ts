@@ -9,7 +9,7 @@ import { fitOf } from './templates.ts';
 
 /**
  * - `found`: a server, and its own name for what is wanted.
- * - `unlisted`: these servers may have it, but their lists were never read.
+ * - `unlisted`: these servers may have it, but their lists were never read, or are out of date.
  * - `unknown`: no server has it, as far as their lists tell.
  */
 export type Owner =
@@ -28,16 +28,16 @@ export function ownerOfName(lists: MemberLists, members: readonly Member[], kind
   const read = readShownName(members, shown);
   if (read !== undefined) return ownerByPrefix(lists, read, kind);
   const unprefixed = members.filter(({ prefix }) => prefix === '');
-  const [only] = unprefixed;
+  const [only, ...others] = unprefixed;
   if (only === undefined) return UNKNOWN;
   // A list that is out of date proves nothing.
-  const unlisted = unprefixed.filter((member) => !lists.isFresh(member, kind));
-  if (unlisted.length === 0) return UNKNOWN;
-  return unprefixed.length === 1
-    ? { kind: 'found', member: only, own: shown }
-    : ownerOrUnlisted(lists, unlisted, kind, only, shown);
+  const unproven = unprefixed.filter((member) => !lists.isFresh(member, kind));
+  if (unproven.length === 0) return UNKNOWN;
+  const isOnly = others.length === 0 && lists.itemsOf(only, kind) === undefined;
+  return isOnly ? { kind: 'found', member: only, own: shown } : { kind: 'unlisted', members: unproven, kinds: [kind] };
 }
 
+/** A server whose list was never read may have it. One whose list is out of date may have it by now. */
 function ownerByPrefix(
   lists: MemberLists,
   { member, own, mayBeShortened }: NonNullable<ReturnType<typeof readShownName>>,
@@ -45,20 +45,8 @@ function ownerByPrefix(
 ): Owner {
   if (lists.isFresh(member, kind)) return UNKNOWN;
   const isListed = lists.itemsOf(member, kind) !== undefined;
-  if (mayBeShortened && !isListed) return { kind: 'unlisted', members: [member], kinds: [kind] };
+  if (mayBeShortened || isListed) return { kind: 'unlisted', members: [member], kinds: [kind] };
   return { kind: 'found', member, own };
-}
-
-function ownerOrUnlisted(
-  lists: MemberLists,
-  unlisted: readonly Member[],
-  kind: ListKind,
-  first: Member,
-  own: string,
-): Owner {
-  const never = unlisted.filter((member) => lists.itemsOf(member, kind) === undefined);
-  if (never.length > 0) return { kind: 'unlisted', members: never, kinds: [kind] };
-  return { kind: 'found', member: unlisted[0] ?? first, own };
 }
 
 /** Returns the server with this resource: the one that lists it, or the one whose template fits best. */

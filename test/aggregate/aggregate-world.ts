@@ -39,10 +39,11 @@ export async function serveAggregate(
   t: ExecutionContext,
   servers: Readonly<Record<string, ServerScript>>,
   options: readonly string[] = ['--aggregate'],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Aggregate> {
   const folder = await createConfigFolder(t);
   const file = await folder.write('mcp.json', fileOf(servers));
-  const bridge = await serveFile(t, file, options);
+  const bridge = await serveFile(t, file, options, env);
   const rewrite = (changed: Readonly<Record<string, ServerScript>>) => writeFile(file, JSON.stringify(fileOf(changed)));
   return { bridge, url: new URL('/mcp', bridge.url), file, rewrite };
 }

@@ -36,13 +36,13 @@ for (const era of ERAS) {
     });
     const client = await connectTo(t, url, era);
     const { tools } = await client.listTools();
-    t.deepEqual(namesOf(tools), ['my_server__draw', 'other__draw', 'alone']);
+    t.deepEqual(namesOf(tools), ['my-server__draw', 'other__draw', 'alone']);
     t.deepEqual({ ...tools[0], name: 'draw' }, own);
-    t.deepEqual(namesOf((await client.listPrompts()).prompts), ['my_server__greet', 'other__greet']);
+    t.deepEqual(namesOf((await client.listPrompts()).prompts), ['my-server__greet', 'other__greet']);
     t.deepEqual(await called(client, 'other__draw', { a: [1.5] }), { name: 'draw', arguments: { a: [1.5] } });
     t.deepEqual(await called(client, 'alone'), { name: 'alone', arguments: {} });
     t.like(await client.getPrompt({ name: 'other__greet' }), { messages: [{ content: { text: 'second: greet' } }] });
-    const ref = { type: 'ref/prompt', name: 'my_server__greet' };
+    const ref = { type: 'ref/prompt', name: 'my-server__greet' };
     t.like(await client.complete({ ref, argument: { name: 'a', value: 'b' } }), {
       completion: { values: ['first: greet'] },
     });
@@ -126,11 +126,16 @@ for (const era of ERAS) {
       broken: { tools: [tool('never')] },
       good: { tools: [tool('works'), tool('asked')], instructions: 'Use it well.' },
     });
-    const startedAt = performance.now();
     const client = await connectTo(t, url, era);
-    t.true(performance.now() - startedAt < 5000);
     t.regex(client.getInstructions() ?? '', /# mute\n.*# broken\n.*# good\n/s);
-    t.like(client.getServerCapabilities(), { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} });
+    const promised = { listChanged: true };
+    t.like(client.getServerCapabilities(), {
+      tools: promised,
+      prompts: promised,
+      resources: { ...promised, subscribe: true },
+      completions: {},
+      logging: {},
+    });
     // A call waits for nobody else.
     t.deepEqual(await called(client, 'good__works'), { name: 'works', arguments: {} });
     const listedAt = performance.now();
@@ -285,20 +290,15 @@ test('callers see the servers that are theirs', async (t) => {
   const { url } = await serveAggregate(
     t,
     { all: { tools: [tool('open')] }, some: { tools: [tool('closed')], portage: { callers: ['anna'] } } },
-    [
-      '--aggregate',
-      '--auth-token',
-      'anna=file:test/aggregate/token-anna',
-      '--auth-token',
-      'bert=file:test/aggregate/token-bert',
-    ],
+    ['--aggregate', '--auth-token', 'anna=env:ANNA', '--auth-token', 'bert=env:BERT'],
+    { ANNA: 'a-long-token-of-anna', BERT: 'a-long-token-of-bert' },
   );
   const toolsOf = async (token: string): Promise<readonly string[]> => {
     const client = await connectTo(t, url, 'legacy', { headers: { Authorization: `Bearer ${token}` } });
     return namesOf((await client.listTools()).tools);
   };
-  t.deepEqual(await toolsOf('a-token-for-anna-in-tests'), ['all__open', 'some__closed']);
-  t.deepEqual(await toolsOf('a-token-for-bert-in-tests'), ['all__open']);
+  t.deepEqual(await toolsOf('a-long-token-of-anna'), ['all__open', 'some__closed']);
+  t.deepEqual(await toolsOf('a-long-token-of-bert'), ['all__open']);
 });
 
 test('a reload adds and removes servers, which clients are told', async (t) => {

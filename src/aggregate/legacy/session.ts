@@ -24,7 +24,7 @@ import type { InitializeResult } from '../../relay/shared/legacy/initialize-resu
 import { type Frame, idToken, withId, withPayload } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
-import { addresseeOf } from '../addressee.ts';
+import { type Addressee, addresseeOf, findAddressee } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
 import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
 import { ChangePacer } from '../change-pacer.ts';
@@ -124,7 +124,11 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     if (kind !== undefined) return void this.#list(frame, call, kind);
     const taken = this.#aggregate.search?.take(frame, { lists: this.#lists, members: this.#members });
     if (taken?.kind === 'answered') void this.#answerSearch(call, taken.result);
-    else this.#pass(taken?.frame ?? frame, call, 'look-up');
+    else this.#find(taken?.frame ?? frame, call);
+  }
+
+  #find(frame: Frame, call: Call): void {
+    this.#pass(frame, call, addresseeOf(frame, this.#lists, this.#members));
   }
 
   async #answerSearch(call: Call, result: () => Promise<ResultMembers>): Promise<void> {
@@ -177,19 +181,16 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 
   // ---- requests for one server
 
-  #pass(frame: Frame, call: Call, attempt: 'look-up' | 'looked-up'): void {
-    const addressee = addresseeOf(frame, this.#lists, this.#members);
+  #pass(frame: Frame, call: Call, addressee: Addressee): void {
     switch (addressee.kind) {
       case 'one':
         if (call.method === SUBSCRIBE) this.#sessionOf(addressee.member).watch(addressee.own);
         if (call.method === UNSUBSCRIBE) this.#sessionOf(addressee.member).unwatch(addressee.own);
         return this.#sendTo(addressee.member, addressee.frame, call, (answer) => this.#answer(call, answer));
       case 'unlisted':
-        if (attempt === 'looked-up') return void this.#askInOrder(frame, call);
-        void this.#lists.load(addressee.members, addressee.kinds).then(() => {
-          if (call.state.kind === 'open') this.#pass(frame, call, 'looked-up');
+        return void findAddressee(frame, this.#lists, this.#members).then((found) => {
+          if (call.state.kind === 'open') this.#pass(frame, call, found);
         });
-        return;
       case 'any':
         return void this.#askInOrder(frame, call);
       case 'unknown': {

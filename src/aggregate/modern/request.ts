@@ -11,7 +11,7 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
 import { type Frame, type JsonRpcId, withPayload } from '../../wire/frame.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
-import { addresseeOf } from '../addressee.ts';
+import { type Addressee, addresseeOf, findAddressee } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
 import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
 import { answerList } from '../list-answer.ts';
@@ -118,22 +118,23 @@ export class AggregateRequest {
     const { aggregate, viewer, frame } = this.#options;
     const taken = aggregate.search?.take(frame, { lists: viewer.lists, members: this.#members() });
     if (taken?.kind === 'answered') void this.#answerSearch(taken.result);
-    else this.#pass(taken?.frame ?? frame, 'look-up');
+    else this.#find(taken?.frame ?? frame);
   }
 
-  #pass(frame: Frame, attempt: 'look-up' | 'looked-up'): void {
+  #find(frame: Frame): void {
+    this.#pass(frame, addresseeOf(frame, this.#options.viewer.lists, this.#members()));
+  }
+
+  #pass(frame: Frame, addressee: Addressee): void {
     const { aggregate, viewer, sink } = this.#options;
     const members = this.#members();
-    const addressee = addresseeOf(frame, viewer.lists, members);
     switch (addressee.kind) {
       case 'one':
         return this.#sendTo(addressee.member, addressee.frame, (answer) => this.#answer(answer));
       case 'unlisted':
-        if (attempt === 'looked-up') return void this.#askInOrder(frame, members);
-        void viewer.lists.load(addressee.members, addressee.kinds).then(() => {
-          if (sink.isOpen) this.#pass(frame, 'looked-up');
+        return void findAddressee(frame, viewer.lists, members).then((found) => {
+          if (sink.isOpen) this.#pass(frame, found);
         });
-        return;
       case 'any':
         return void this.#askInOrder(frame, members);
       case 'unknown': {
