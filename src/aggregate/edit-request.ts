@@ -1,9 +1,9 @@
 /** Changes the one member of a client's request by which its server is found. */
-import { encodeJson, parseSpan } from '../mcp/vocabulary/payload.ts';
+import { encodeJson } from '../mcp/vocabulary/payload.ts';
 import { editFrame, type Frame } from '../wire/frame.ts';
-import { OPEN_BRACE } from '../wire/json/ascii.ts';
+import { OPEN_BRACE, QUOTE } from '../wire/json/ascii.ts';
 import { findUnmistakable } from '../wire/json/outline.ts';
-import type { Span } from '../wire/json/scan-json.ts';
+import { decodeString, type Span } from '../wire/json/scan-json.ts';
 
 /** A text in the parameters of a request. */
 export interface FoundText {
@@ -22,11 +22,20 @@ export function findText({ bytes, payloadStart, outline }: Frame, ...path: reado
     span = found;
     start = found.start;
   }
-  const value = span && parseSpan(bytes, span);
-  return span !== undefined && typeof value === 'string' ? { span, value } : undefined;
+  const value = span && bytes[span.start] === QUOTE ? decodeString(bytes, span.start, span.end) : undefined;
+  return span !== undefined && value !== undefined ? { span, value } : undefined;
 }
 
 /** Replaces the text; all other bytes stay. */
 export function withText(frame: Frame, { span, value }: FoundText, replacement: string): Frame {
-  return value === replacement ? frame : editFrame(frame, [{ ...span, replacement: encodeJson(replacement) }]);
+  if (value === replacement) return frame;
+  const { start, end } = span;
+  // A text that is written as it is, and loses only its beginning, needs no other bytes.
+  const removed = value.length - replacement.length;
+  if (end - start === value.length + 2 && removed > 0 && value.endsWith(replacement)) {
+    return editFrame(frame, [{ start: start + 1, end: start + 1 + removed, replacement: NOTHING }]);
+  }
+  return editFrame(frame, [{ start, end, replacement: encodeJson(replacement) }]);
 }
+
+const NOTHING = Buffer.alloc(0);

@@ -1,6 +1,6 @@
+import { CellMap } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import { SHUTTING_DOWN, UNCLEAR } from '../../errors.ts';
-import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findCanceledId, findProgressOf, findRelatedTask } from '../../mcp/classify/correlators.ts';
 import {
   CALL_TOOL,
@@ -21,7 +21,7 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call, Lane } from '../../relay/call.ts';
 import type { CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import { type Frame, idToken, withId, withPayload } from '../../wire/frame.ts';
+import { type Frame, idToken, type JsonRpcId, withId, withPayload } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import { type Addressee, addresseeOf, findAddressee } from '../addressee.ts';
@@ -49,6 +49,7 @@ export interface AggregateSessionOptions {
 
 /** A request that a server is working on. */
 interface Sent {
+  readonly call: Call;
   readonly session: MemberSession;
   readonly lane: MemberLane;
 }
@@ -68,7 +69,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   readonly #pacer: ChangePacer;
   readonly #questions = new QuestionTable<MemberSession>();
   /** The calls of the client that servers work on. */
-  readonly #sent = new Map<Call, Sent>();
+  readonly #sent = new CellMap<JsonRpcId, Sent>();
   readonly #stopHearing: () => void;
   #members: readonly Member[];
   #introduction = Buffer.from('{}');
@@ -111,7 +112,6 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 
   #request(frame: Frame, call: Call): void {
     this.#headers = call.lane.headers;
-    if (isAmbiguous(frame)) return this.#refuse(call, rpcErrorOf(UNCLEAR));
     switch (call.method) {
       case INITIALIZE:
         return this.#initialize(frame, call);
@@ -219,13 +219,13 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   #sendTo(member: Member, frame: Frame, call: Call, answered: (answer: Frame) => void): void {
     const session = this.#sessionOf(member);
     const lane = session.laneFor(call, (answer) => {
-      this.#sent.delete(call);
+      this.#sent.delete(call.id);
       const shown = this.#shown(session, answer);
       answered(
         call.method === CALL_TOOL ? withLinks(shown, member, laterUiUris(this.#lists, this.#members, member)) : shown,
       );
     });
-    this.#sent.set(call, { session, lane });
+    this.#sent.set(call.id, { call, session, lane });
     session.request(frame, lane);
   }
 
@@ -239,7 +239,8 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   }
 
   #answer(call: Call, answer: Frame): void {
-    if (call.state.kind === 'open') this.listener?.fromServer(withId(answer, call.id), call);
+    if (call.state.kind !== 'open') return;
+    this.listener?.fromServer(answer.id === call.id ? answer : withId(answer, call.id), call);
   }
 
   #refuse(call: Call, error: RpcError): void {
@@ -254,9 +255,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
         // Each server gets its own, after its own handshake.
         return;
       case CANCELED: {
-        const sent = call && this.#sent.get(call);
+        const sent = call && this.#sent.get(call.id);
         if (call === undefined || sent === undefined) return;
-        this.#sent.delete(call);
+        this.#sent.delete(call.id);
         return sent.session.tell(frame, sent.lane);
       }
       case PROGRESS: {
@@ -324,10 +325,16 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     // A server knows only the tokens of its own calls, and may tell only of these.
     if (frame.method === PROGRESS && outer === undefined && findRelatedTask(frame) === undefined) {
       const token = findProgressOf(frame)?.value;
-      const isItsOwn = [...this.#sent].some(([call, sent]) => sent.session === session && call.progressToken === token);
-      if (!isItsOwn && !session.has('tasks')) return;
+      if (!this.#hasToken(session, token) && !session.has('tasks')) return;
     }
     this.#toClient(this.#shown(session, frame), outer);
+  }
+
+  #hasToken(session: MemberSession, token: JsonRpcId | undefined): boolean {
+    for (const sent of this.#sent.values()) {
+      if (sent.session === session && sent.call.progressToken === token) return true;
+    }
+    return false;
   }
 
   #ask(session: MemberSession, question: Frame, outer: Call | undefined): void {
@@ -341,8 +348,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     this.#pacer.changed(method);
   }
 
-  #shown({ member }: MemberSession, frame: Frame): Frame {
-    return withTaskIds(frame, (id) => shownTaskId(member, id));
+  #shown(session: MemberSession, frame: Frame): Frame {
+    const { member } = session;
+    return !session.has('tasks') ? frame : withTaskIds(frame, (id) => shownTaskId(member, id));
   }
 
   /** Restores the server's own ids of tasks in an answer of the client. */

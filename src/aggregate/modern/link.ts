@@ -1,3 +1,4 @@
+import { CellMap } from '../../collections/short-lived-values.ts';
 import { BridgeError } from '../../errors.ts';
 import { type RequestMetadata, readRequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { CANCELED } from '../../mcp/vocabulary/methods.ts';
@@ -6,7 +7,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call } from '../../relay/call.ts';
 import { MAX_OPEN_CALLS } from '../../relay/call.ts';
 import type { CallContext, CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { Aggregate } from '../aggregate.ts';
 import { passNotification } from './notify.ts';
@@ -25,7 +26,7 @@ export interface AggregateLinkOptions {
 export class AggregateLink implements UpstreamLink {
   listener: ServerListener | undefined;
   readonly #options: AggregateLinkOptions;
-  readonly #open = new Map<Call, AggregateRequest>();
+  readonly #open = new CellMap<JsonRpcId, AggregateRequest>();
   /** The client, as its latest request describes it: a notification may come without any metadata. */
   #latest: RequestMetadata | undefined;
 
@@ -56,7 +57,7 @@ export class AggregateLink implements UpstreamLink {
     const { headers = context.headers, traceHeaders } = call.lane;
     const caller = { principal, environment, headers, traceHeaders };
     const open = this.#open;
-    const request = new AggregateRequest({
+    const request: AggregateRequest = new AggregateRequest({
       aggregate,
       viewer: viewers.of(caller, metadata),
       caller,
@@ -64,23 +65,23 @@ export class AggregateLink implements UpstreamLink {
       frame,
       sink: {
         get isOpen() {
-          return open.has(call);
+          return open.get(call.id) === request;
         },
         fromServer: (told) => {
-          if (told.isResponse) open.delete(call);
+          if (told.isResponse) open.delete(call.id);
           this.listener?.fromServer(told, call);
         },
         serverDrained: () => this.listener?.serverDrained(),
       },
     });
-    open.set(call, request);
+    open.set(call.id, request);
     request.start();
   }
 
   #canceled(call: Call | undefined): void {
-    const request = call && this.#open.get(call);
+    const request = call && this.#open.get(call.id);
     if (call === undefined || request === undefined) return;
-    this.#open.delete(call);
+    this.#open.delete(call.id);
     request.withdraw();
   }
 
