@@ -102,3 +102,63 @@ export const HELD_OUT: readonly Question[] = [
     expected: ['mongodb__atlas-create-db-user', 'mongodb__atlas-create-access-list'],
   },
 ];
+
+/**
+ * Written after the forty and the ten were measured, about other tools of the same servers. They only measure: the search
+ * is never improved by them.
+ */
+export const MEASURE_ONLY: readonly Question[] = [
+  { query: 'how high is Mont Blanc', expected: ['maps__maps_elevation'] },
+  { query: 'opening hours and phone number of a restaurant', expected: ['maps__maps_place_details'] },
+  { query: 'what address is at these coordinates', expected: ['maps__maps_reverse_geocode'] },
+  { query: "look up Bob's job title in Slack", expected: ['slack__slack_get_user_profile', 'slack__slack_get_users'] },
+  { query: 'which chat rooms exist?', expected: ['slack__slack_list_channels'] },
+  { query: 'read the discussion below a message', expected: ['slack__slack_get_thread_replies'] },
+  { query: 'go back to the previous page', expected: ['playwright__browser_navigate_back'] },
+  { query: 'press the buy button on the page', expected: ['playwright__browser_click'] },
+  { query: 'which errors does the web page print in its console', expected: ['playwright__browser_console_messages'] },
+  { query: 'open a second tab', expected: ['playwright__browser_tabs'] },
+  { query: 'upload a photo through the form on a website', expected: ['playwright__browser_file_upload'] },
+  { query: 'choose an option from a dropdown menu', expected: ['playwright__browser_select_option'] },
+  { query: 'copy a repository to my own account', expected: ['github__fork_repository', 'gitlab__fork_repository'] },
+  { query: 'did the checks of my pull request pass?', expected: ['github__get_pull_request_status'] },
+  { query: 'leave a comment on a GitHub issue', expected: ['github__add_issue_comment'] },
+  { query: 'which files does the pull request touch?', expected: ['github__get_pull_request_files'] },
+  { query: 'find code that uses this function on GitHub', expected: ['github__search_code'] },
+  { query: 'download a repository to my computer', expected: ['git__git_clone'] },
+  { query: 'get the latest changes from the remote', expected: ['git__git_pull', 'git__git_fetch'] },
+  { query: 'mark this commit as version 2.0', expected: ['git__git_tag'] },
+  { query: 'take one commit from another branch over into mine', expected: ['git__git_cherry_pick'] },
+  { query: 'make a new folder', expected: ['filesystem__create_directory'] },
+  {
+    query: 'how big is this file and when was it changed',
+    expected: ['filesystem__get_file_info', 'filesystem__list_directory_with_sizes'],
+  },
+  { query: 'change a few lines in a file', expected: ['filesystem__edit_file'] },
+  { query: 'throw away a mail', expected: ['gmail__delete_email', 'gmail__batch_delete_emails'] },
+  { query: 'prepare a mail but do not send it yet', expected: ['gmail__draft_email'] },
+  { query: 'mark all these mails as read', expected: ['gmail__batch_modify_emails', 'gmail__modify_email'] },
+  { query: 'move the meeting to Thursday', expected: ['calendar__update-event'] },
+  { query: 'which calendars do I have', expected: ['calendar__list-calendars'] },
+  { query: 'what do I have to do today?', expected: ['asana__asana_get_my_tasks', 'calendar__list-events'] },
+  {
+    query: 'this task can only begin when that one is finished',
+    expected: ['asana__asana_add_task_dependencies', 'asana__asana_add_task_dependents'],
+  },
+  { query: 'split a task into smaller ones', expected: ['asana__asana_create_subtask'] },
+  {
+    query: 'how far along is the project?',
+    expected: [
+      'asana__asana_get_project_status',
+      'asana__asana_get_project_statuses',
+      'asana__asana_get_project_task_counts',
+    ],
+  },
+  { query: 'which tables does the base have', expected: ['airtable__list_tables', 'airtable__describe_table'] },
+  { query: 'change the value of a cell in Airtable', expected: ['airtable__update_records'] },
+  { query: 'reverse the last deployment', expected: ['kubernetes__kubectl_rollout'] },
+  { query: 'which pods are running?', expected: ['kubernetes__kubectl_get'] },
+  { query: 'install nginx in my cluster with Helm', expected: ['kubernetes__install_helm_chart'] },
+  { query: 'reach a service in the cluster from my laptop', expected: ['kubernetes__port_forward'] },
+  { query: 'put many documents into a collection at once', expected: ['mongodb__insert-many'] },
+];
