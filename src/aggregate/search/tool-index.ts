@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import MiniSearch, { type Query, type SearchResult } from 'minisearch';
+import MiniSearch, { type Query } from 'minisearch';
 import { type IndexedTool, TEXTS } from './indexed-tool.ts';
 import { type QueryWord, TermReader } from './words.ts';
 
@@ -41,8 +41,8 @@ const BOOST: Readonly<Record<Text, number>> = {
 };
 const NAMES: ReadonlySet<string> = new Set<Text>(['name', 'parameters']);
 
-/** How much a synonym counts, when the word itself counts 1. */
-const SYNONYM_WEIGHT = 0.5;
+/** Part of a word that a tool with a synonym of it has: it may mean something else there. */
+const SYNONYM_CERTAINTY = 0.8;
 /** Shorter words would be the beginning of too many others. */
 const MIN_PREFIX = 3;
 /** Shorter words are near to too many others. */
@@ -51,8 +51,10 @@ const MIN_FUZZY = 4;
 const MIN_TWICE_FUZZY = 8;
 /** How much more a tool counts whose name is the query. */
 const NAMED_BOOST = 10;
-/** A word that is spelled like one of the query's may be another one, so it counts as half of that word. */
+/** Part of a word that a tool with one spelled alike has: it may be another word. */
 const FUZZY_CERTAINTY = 0.5;
+/** How much more a word of the query counts that is the name of the tool's server. */
+const SERVER_BOOST = 2;
 
 /**
  * Finds tools of several servers by what they do. A tool ranks high if its name, title and first sentence have many of
@@ -88,7 +90,13 @@ export class ToolIndex {
   replace(server: string, tools: readonly IndexedTool[]): void {
     const words = this.#servers.get(server)?.words ?? 0;
     this.remove(server);
-    const added: ServerTools = { tools: new Map(), characters: 0, words, leftOut: 0 };
+    const added: ServerTools = {
+      tools: new Map(),
+      characters: 0,
+      words,
+      leftOut: 0,
+      terms: new Set(this.#terms.ofNames(server)),
+    };
     for (const tool of tools) {
       if (added.tools.has(tool.name)) continue;
       if (this.#isTooMuch(added, tool)) {
@@ -138,46 +146,68 @@ export class ToolIndex {
     const matches = new Map<string, Match>();
     let results = 0;
     for (const word of words) {
-      const { found, certainty } = this.#searchWord(word);
-      for (const { id, score, queryTerms } of found) {
-        const match = matches.get(id) ?? { score: 0, words: 0 };
-        // MiniSearch has multiplied by the number of terms found; here all are of one word.
-        match.score += score / Math.max(1, queryTerms.length);
-        match.words += certainty;
-        matches.set(id, match);
-      }
-      results += found.length;
+      const found = this.#searchWord(word);
+      this.#addMatches(matches, word, found);
+      results += found.size;
       if (results < RESULTS_OF_A_TURN) continue;
       results = 0;
       await turn();
     }
     const named = plainName(query);
     const found: Found[] = [];
-    for (const [name, match] of matches) {
+    for (const [name, { score, coverage }] of matches) {
       const tool = this.#indexed.get(name)?.tool;
       if (tool === undefined || !isShown(tool.server)) continue;
-      // Without the square, a rare word in a name would outweigh all others.
-      const score = match.score * match.words ** 2;
-      found.push({ tool, score: isNamed(tool, named) ? score * NAMED_BOOST : score });
+      found.push({ tool, score: score * coverage * (isNamed(tool, named) ? NAMED_BOOST : 1) });
     }
     return found.sort(compareFound).slice(0, limit);
   }
 
-  /** Finds the tools that have this word, or one that begins with it or means the same, or else one spelled alike. */
-  #searchWord({ term, concepts }: QueryWord): WordMatches {
-    const own: Query = { queries: [term], prefix: term.length >= MIN_PREFIX };
-    const synonyms: Query = { queries: [...concepts], boostTerm: () => SYNONYM_WEIGHT };
-    const found = this.#searchTerms({ queries: [own, synonyms] });
-    if (found.length > 0 || term.length < MIN_FUZZY || /\d/.test(term)) return { found, certainty: 1 };
-    const fuzzy = term.length < MIN_TWICE_FUZZY ? 1 : 2;
-    // The stem of a misspelled word may end in a letter that the right one does not have.
-    const queries = [{ queries: [...new Set([term, term.replace(/e$/, '')])], fuzzy }, { queries: swapsOf(term) }];
-    return { found: this.#searchTerms({ queries }), certainty: FUZZY_CERTAINTY };
+  /** Adds what one word of the query finds. A word says the more, the fewer tools have it. */
+  #addMatches(matches: Map<string, Match>, { term, weight }: QueryWord, found: ReadonlyMap<string, WordMatch>): void {
+    const rarity = Math.log(1 + this.#indexed.size / Math.max(1, found.size));
+    const named = new Set([...this.#servers].filter(([, { terms }]) => terms.has(term)).map(([server]) => server));
+    for (const [name, { score, certainty }] of found) {
+      const match = matches.get(name) ?? { score: 0, coverage: 0 };
+      const server = this.#indexed.get(name)?.tool.server;
+      const isOfServer = server !== undefined && named.has(server);
+      match.score += score * weight;
+      match.coverage += certainty * rarity * weight * (isOfServer ? SERVER_BOOST : 1);
+      matches.set(name, match);
+    }
   }
 
-  #searchTerms(query: Query): readonly SearchResult[] {
+  /** Finds the tools that have this word, or one that begins with it or means the same, or else one spelled alike. */
+  #searchWord({ term, concepts }: QueryWord): ReadonlyMap<string, WordMatch> {
+    const found = new Map<string, WordMatch>();
+    for (const { id, score } of this.#searchTerms({ queries: [term], prefix: term.length >= MIN_PREFIX })) {
+      found.set(id, { score, certainty: 1 });
+    }
+    for (const concept of concepts) {
+      for (const { id, score } of this.#searchTerms({ queries: [concept] })) {
+        const known = found.get(id);
+        // The best counts, not the sum: a tool that says the same in three ways does not fit three times as well.
+        if (known === undefined) found.set(id, { score, certainty: SYNONYM_CERTAINTY });
+        else if (known.score < score) found.set(id, { score, certainty: known.certainty });
+      }
+    }
+    return found.size > 0 ? found : this.#searchMisspelled(term);
+  }
+
+  #searchMisspelled(term: string): ReadonlyMap<string, WordMatch> {
+    if (term.length < MIN_FUZZY || /\d/.test(term)) return new Map();
+    const fuzzy = term.length < MIN_TWICE_FUZZY ? 1 : 2;
+    // The stem of a misspelled word may end in a letter that the right one does not have.
+    const stems = { queries: [...new Set([term, term.replace(/e$/, '')])], fuzzy };
+    const found = this.#searchTerms({ queries: [stems, { queries: swapsOf(term) }] });
+    return new Map(found.map(({ id, score }) => [id, { score, certainty: FUZZY_CERTAINTY }]));
+  }
+
+  /** MiniSearch multiplies by the number of terms found. Here all are of one word, so that is undone. */
+  #searchTerms(query: Query): readonly { readonly id: string; readonly score: number }[] {
     // What the query names are terms already.
-    return this.#index.search(query, { tokenize: (term) => [term], boost: BOOST });
+    const results = this.#index.search(query, { tokenize: (term) => [term], boost: BOOST });
+    return results.map(({ id, score, queryTerms }) => ({ id, score: score / Math.max(1, queryTerms.length) }));
   }
 
   /** Indexes what has changed until now. What changes meanwhile waits for the next search. */
@@ -224,7 +254,8 @@ export class ToolIndex {
     this.#index.remove(tool);
     this.#indexed.delete(tool.name);
     const owner = this.#servers.get(tool.server);
-    if (owner !== undefined) owner.words -= words;
+    // A server that was removed and came back begins anew.
+    if (owner !== undefined) owner.words = Math.max(0, owner.words - words);
     this.#words -= words;
     return lengthOf(tool);
   }
@@ -244,6 +275,8 @@ interface ServerTools {
   words: number;
   /** Number of tools beyond the limits. */
   leftOut: number;
+  /** The words of the server's name. */
+  readonly terms: ReadonlySet<string>;
 }
 
 /** A name, or what may be one, whatever its case and its marks. */
@@ -264,16 +297,17 @@ function swapsOf(term: string): string[] {
   });
 }
 
-interface WordMatches {
-  readonly found: readonly SearchResult[];
-  /** How much of a word of the query these tools have. */
+/** How a tool fits one word of a query. */
+interface WordMatch {
+  readonly score: number;
+  /** 1 if the tool has the word itself. */
   readonly certainty: number;
 }
 
+/** How a tool fits a query: the sum of what it scores by its words, and how many of them it has. */
 interface Match {
   score: number;
-  /** Number of words of the query that the tool has. */
-  words: number;
+  coverage: number;
 }
 
 function compareFound(one: Found, other: Found): number {
