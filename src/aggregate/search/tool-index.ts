@@ -30,7 +30,7 @@ export interface Found {
 
 type Text = (typeof TEXTS)[number];
 
-/** How much a word counts by where it stands. */
+/** Weight of a word by the text of a tool that has it. */
 const BOOST: Readonly<Record<Text, number>> = {
   name: 3,
   title: 2,
@@ -41,19 +41,19 @@ const BOOST: Readonly<Record<Text, number>> = {
 };
 const NAMES: ReadonlySet<string> = new Set<Text>(['name', 'parameters']);
 
-/** Part of a word that a tool with a synonym of it has: it may mean something else there. */
+/** Weight of a word in the coverage if a tool has only a synonym, which may mean something else there. */
 const SYNONYM_CERTAINTY = 0.8;
-/** Shorter words would be the beginning of too many others. */
+/** Shorter words begin too many others. */
 const MIN_PREFIX = 3;
 /** Shorter words are near to too many others. */
 const MIN_FUZZY = 4;
 /** Longer words may have two typing mistakes. */
 const MIN_TWICE_FUZZY = 8;
-/** How much more a tool counts whose name is the query. */
+/** Factor for a tool whose name is the query. */
 const NAMED_BOOST = 10;
-/** Part of a word that a tool with one spelled alike has: it may be another word. */
+/** Weight of a word in the coverage if a tool has only one spelled alike, which may be another word. */
 const FUZZY_CERTAINTY = 0.5;
-/** How much more a word of the query counts that is the name of the tool's server. */
+/** Factor for a word of the query that is the name of the tool's server. */
 const SERVER_BOOST = 2;
 
 /**
@@ -163,7 +163,7 @@ export class ToolIndex {
     return found.sort(compareFound).slice(0, limit);
   }
 
-  /** Adds what one word of the query finds. A word says the more, the fewer tools have it. */
+  /** Adds the tools that one word of the query finds. The fewer tools have a word, the more it says. */
   #addMatches(matches: Map<string, Match>, { term, weight }: QueryWord, found: ReadonlyMap<string, WordMatch>): void {
     const rarity = Math.log(1 + this.#indexed.size / Math.max(1, found.size));
     const named = new Set([...this.#servers].filter(([, { terms }]) => terms.has(term)).map(([server]) => server));
@@ -205,12 +205,12 @@ export class ToolIndex {
 
   /** MiniSearch multiplies by the number of terms found. Here all are of one word, so that is undone. */
   #searchTerms(query: Query): readonly { readonly id: string; readonly score: number }[] {
-    // What the query names are terms already.
+    // The query consists of terms already.
     const results = this.#index.search(query, { tokenize: (term) => [term], boost: BOOST });
     return results.map(({ id, score, queryTerms }) => ({ id, score: score / Math.max(1, queryTerms.length) }));
   }
 
-  /** Indexes what has changed until now. What changes meanwhile waits for the next search. */
+  /** Indexes all changes made until now. A change made meanwhile waits for the next search. */
   async #indexChanges(): Promise<void> {
     let characters = 0;
     for (const name of [...this.#changed]) {
@@ -297,21 +297,21 @@ function swapsOf(term: string): string[] {
   });
 }
 
-/** How a tool fits one word of a query. */
+/** A tool's fit to one word of a query. */
 interface WordMatch {
   readonly score: number;
   /** 1 if the tool has the word itself. */
   readonly certainty: number;
 }
 
-/** How a tool fits a query: the sum of what it scores by its words, and how many of them it has. */
+/** A tool's fit to a whole query: the sum of its scores, and the words that it has, each by its rarity. */
 interface Match {
   score: number;
   coverage: number;
 }
 
 function compareFound(one: Found, other: Found): number {
-  // Names, so that the order does not depend on which server was first.
+  // Equal tools are ordered by name, so that the order does not depend on which server was first.
   return other.score - one.score || (one.tool.name < other.tool.name ? -1 : 1);
 }
 

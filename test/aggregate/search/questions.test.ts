@@ -1,4 +1,4 @@
-/** How well the search finds the right tool among those of published servers. */
+/** Measures how often the search finds the right tool among those of published servers. */
 import test from 'ava';
 import { PUBLISHED_TOOLS, publishedIndex, SERVERS } from './published-tools.ts';
 import { FURTHER_QUESTIONS, HELD_OUT, QUESTIONS, type Question } from './questions.ts';

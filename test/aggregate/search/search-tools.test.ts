@@ -3,6 +3,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
+import fc from 'fast-check';
 import { readIndexedTool } from '../../../src/aggregate/search/indexed-tool.ts';
 import {
   answerDescribe,
@@ -44,7 +45,7 @@ function lookupOf(definitions: Readonly<Record<string, string>>, nearest: readon
   };
 }
 
-/** What the output schema of a tool finds wrong with a result. */
+/** The faults that the output schema of a tool finds in a result. */
 function schemaFaultsOf(name: string, { structuredContent }: Result): readonly string[] {
   const tool = SEARCH_TOOL_DEFINITIONS.find((each) => each.name === name);
   if (tool === undefined || !('outputSchema' in tool)) throw new Error(`${name} has no output schema`);
@@ -204,6 +205,18 @@ for (const args of [undefined, {}, { names: [] }, { names: [1] }, { names: {} },
 test('refuses to describe too many tools at once', (t) => {
   const result = resultOf(answerDescribe({ names: Array.from({ length: 21 }, String) }, lookupOf({})));
   t.regex(result.content[0].text, /^"names" has 21 names and may have 20/);
+});
+
+test('whatever the arguments are, the answer is a result', async (t) => {
+  const index = publishedIndex();
+  const names = fc.oneof(fc.string({ unit: 'binary' }), fc.anything());
+  const args = fc.oneof(fc.anything(), fc.record({ query: names, limit: fc.anything() }), fc.record({ names }));
+  const check = fc.asyncProperty(args, async (given) => {
+    for (const answer of [await answerSearch(given, index), answerDescribe(given, lookupOf({}))]) {
+      t.deepEqual(schemaFaults('2025-11-25', 'CallToolResult', resultOf(answer)), []);
+    }
+  });
+  await fc.assert(check, { numRuns: 300 });
 });
 
 // ---- call_tool
