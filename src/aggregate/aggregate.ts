@@ -7,8 +7,10 @@ import type { InitializeResult } from '../relay/shared/legacy/initialize-result.
 import type { ListKind } from './lists.ts';
 import { type ListSource, MemberLists } from './member-lists.ts';
 import type { Member, Members } from './members.ts';
+import { MAX_NEAREST } from './names.ts';
+import { nearestNames } from './nearest-names.ts';
 import { type AggregateInfo, KnownServers, offerOf, type Shows } from './offer.ts';
-import { nearestNames, shownNames } from './routing.ts';
+import { shownNames } from './routing.ts';
 import { ToolSearch } from './search/tool-search.ts';
 
 export interface AggregateOptions {
@@ -92,7 +94,7 @@ export class Aggregate {
   /** The error for a tool or a prompt that no server has. [spec 2025-11-25 server/tools#error-handling] */
   unknownName(lists: MemberLists, members: readonly Member[], list: ListKind, name: string): RpcError {
     const what = list.items === 'tools' ? 'tool' : 'prompt';
-    const near = nearestNames(name, shownNames(lists, members, list));
+    const near = nearestNames(name, shownNames(lists, members, list), MAX_NEAREST);
     const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
     return { code: INVALID_PARAMS, message: `Unknown ${what}: ${name.slice(0, 200)}.${hint}` };
   }

@@ -23,6 +23,8 @@ export interface Member {
     readonly headers: CallContext['headers'];
     readonly environment: CallerEnvironment | undefined;
   };
+  /** The server, if it was started. */
+  readonly running: MemberServer | undefined;
   /** Returns the running server, which the first caller starts. Rejects with a BridgeError if it cannot be started now. */
   start(): Promise<MemberServer>;
 }

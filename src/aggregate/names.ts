@@ -4,7 +4,10 @@ import type { Member } from './members.ts';
 
 /** Longest name of a tool that all common models and hosts accept. */
 export const MAX_NAME_LENGTH = 64;
-const SEPARATOR = '__';
+/** Separates the prefix of a server from its own name of a tool or a prompt. */
+export const SEPARATOR = '__';
+/** Names that are offered in place of one that does not exist. */
+export const MAX_NEAREST = 3;
 /** Digits of the hash that ends a shortened name. */
 const HASH_DIGITS = 10;
 

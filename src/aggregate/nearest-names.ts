@@ -1,12 +1,11 @@
 import { editDistance } from '../suggest.ts';
+import { SEPARATOR } from './names.ts';
 
-/** Between the prefix of a server and the server's own name of a tool or a prompt. */
-const SEPARATOR = '__';
 /** Longer names are compared with no others, since the cost is the product of the lengths. */
 const MAX_LENGTH = 128;
 /** Limit of names that are compared letter by letter. Most are ruled out by their letters. */
 const MAX_COMPARED = 500;
-/** Letters, of which a name may miss one in so many, or have others in their place. */
+/** A name may have one wrong letter in so many. */
 const LETTERS_PER_MISTAKE = 4;
 
 /**
@@ -36,7 +35,7 @@ export function nearestNames(unknown: string, names: Iterable<string>, limit: nu
   return near.slice(0, limit).map(({ name }) => name);
 }
 
-/** A name that differs in the prefix alone comes before those with other letters. */
+/** Distance of a name that differs in the prefix alone, less than that of one with another letter. */
 const SAME_OWN_NAME = 0.5;
 
 function plain(name: string): string {

@@ -1,10 +1,9 @@
 /** Finds the server that a name or a URI belongs to, from what is known of all servers' lists. */
-import { suggest } from '../suggest.ts';
 import type { ListItem, ListKind } from './lists.ts';
 import { RESOURCES, readWhole, TEMPLATES, TOOLS } from './lists.ts';
 import type { MemberLists } from './member-lists.ts';
 import type { Member } from './members.ts';
-import { MAX_NAME_LENGTH, readPrefixedUri, readShownName, shownName } from './names.ts';
+import { readPrefixedUri, readShownName, shownName } from './names.ts';
 import { fitOf } from './templates.ts';
 
 /**
@@ -126,24 +125,4 @@ export function laterUiUris(lists: MemberLists, members: readonly Member[], memb
 /** Returns the names that clients see, for an error that has to name the nearest ones. */
 export function shownNames(lists: MemberLists, members: readonly Member[], kind: ListKind): readonly string[] {
   return members.flatMap((member) => (lists.itemsOf(member, kind) ?? []).map(({ key }) => shownName(member, key)));
-}
-
-/** Names that are offered in place of one that does not exist. */
-const MAX_NEAREST = 3;
-/** Names that are compared, since each takes some microseconds. */
-const MAX_COMPARED = 5000;
-
-/** Returns the names of which one may be meant: those that are spelled alike, without regard to their prefixes. */
-export function nearestNames(name: string, names: readonly string[]): readonly string[] {
-  const compared = names.slice(0, MAX_COMPARED);
-  const wanted = name.slice(0, 2 * MAX_NAME_LENGTH);
-  const exact = suggest(wanted, compared);
-  if (exact.length > 0) return exact.slice(0, MAX_NEAREST);
-  // A model that leaves out the prefix means one of the servers that have such a tool.
-  const byOwn = compared.filter((candidate) => candidate.endsWith(`__${wanted}`));
-  if (byOwn.length > 0) return byOwn.slice(0, MAX_NEAREST);
-  const shorts = new Map(compared.map((candidate) => [candidate.replace(/^.*?__/, ''), candidate]));
-  return suggest(wanted.replace(/^.*?__/, ''), [...shorts.keys()])
-    .slice(0, MAX_NEAREST)
-    .flatMap((short) => shorts.get(short) ?? []);
 }

@@ -1,4 +1,4 @@
-import type { Member } from '../aggregate/members.ts';
+import type { Member, MemberServer } from '../aggregate/members.ts';
 import { environmentOfMember, headersOfMember } from '../config/aggregate.ts';
 import type { ServerConfig } from '../config/server.ts';
 import { nameOfPrincipal } from '../http/auth/callers.ts';
@@ -8,7 +8,10 @@ import { CALLER_HEADER } from '../http/headers.ts';
  * Creates the member of the aggregate that a server is; undefined: it is not part of it. A server whose configuration has
  * changed is another member.
  */
-export function createMember(config: ServerConfig, start: Member['start']): Member | undefined {
+export function createMember(
+  config: ServerConfig,
+  server: { readonly running: MemberServer | undefined; start(): Promise<MemberServer> },
+): Member | undefined {
   const { listing, remote } = config;
   if (listing?.membership === undefined) return undefined;
   const { name, callers } = listing;
@@ -28,6 +31,9 @@ export function createMember(config: ServerConfig, start: Member['start']): Memb
         environment: environmentOfMember(environment, config),
       };
     },
-    start,
+    get running() {
+      return server.running;
+    },
+    start: () => server.start(),
   };
 }

@@ -142,7 +142,7 @@ export class ListedServer extends Composite {
   /** The member of the aggregate that the server is with its current configuration; undefined: none. */
   get member(): Member | undefined {
     if (!this.isListed) return undefined;
-    this.#member ??= createMember(this.#config, () => this.start());
+    this.#member ??= createMember(this.#config, this);
     return this.#member;
   }
 
@@ -266,6 +266,10 @@ export class ListedServer extends Composite {
   }
 
   /** The running instance with the current configuration. */
+  get running(): ServedServer | undefined {
+    return this.#served();
+  }
+
   #served(): ServedServer | undefined {
     return this.#state.kind === 'serving' ? this.#state.served : undefined;
   }

@@ -63,7 +63,7 @@ export class StdioMembers extends Composite implements Members {
       const name = config.listing?.name ?? '';
       return new StdioMember(config, dial, { ...deps, log: deps.log.child({ server: name }) });
     });
-    this.all = this.#servers.flatMap((server) => createMember(server.config, () => server.start()) ?? []);
+    this.all = this.#servers.flatMap((server) => createMember(server.config, server) ?? []);
   }
 
   onChange(): () => void {
@@ -102,6 +102,10 @@ class StdioMember implements Part {
     this.config = config;
     this.#dial = dial;
     this.#deps = deps;
+  }
+
+  get running(): MemberServer | undefined {
+    return this.#state.kind === 'running' ? this.#state.running : undefined;
   }
 
   async start(): Promise<MemberServer> {

@@ -6,7 +6,7 @@ import type { CallListener, CallPeer } from '../../relay/modern-call.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { Member } from '../members.ts';
+import type { Member, MemberServer } from '../members.ts';
 
 /** The sender of a modern request. */
 export interface ModernCaller {
@@ -70,22 +70,29 @@ export class MemberCall implements CallPeer {
 
   /** Called once. */
   start(request: Frame): void {
-    const { member, caller, metadata } = this.#options;
+    const { member } = this.#options;
+    if (member.running !== undefined) return this.#open(member.running, request);
     member.start().then(
-      ({ modernCalls }) => {
-        if (this.#state !== 'starting') return;
-        this.#state = 'open';
-        const { principal } = caller;
-        const { headers, environment } = member.viewOf(caller);
-        const origin = { principal, environment, headers, transport: 'aggregate' } as const;
-        try {
-          modernCalls.open({ ...origin, frame: request, metadata }, () => this);
-        } catch (thrown) {
-          this.#fail(request, toBridgeError(thrown));
-        }
+      (server) => {
+        if (this.#state === 'starting') this.#open(server, request);
       },
       (thrown: unknown) => this.#fail(request, toBridgeError(thrown)),
     );
+  }
+
+  #open({ modernCalls }: MemberServer, frame: Frame): void {
+    const { member, caller, metadata } = this.#options;
+    const { principal } = caller;
+    const { headers, environment } = member.viewOf(caller);
+    this.#state = 'open';
+    try {
+      modernCalls.open(
+        { frame, metadata, principal, environment, headers, transport: 'aggregate', introduction: undefined },
+        () => this,
+      );
+    } catch (thrown) {
+      this.#fail(frame, toBridgeError(thrown));
+    }
   }
 
   #fail(request: Frame, error: BridgeError): void {

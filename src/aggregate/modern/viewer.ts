@@ -25,14 +25,14 @@ export class Viewer implements ListSource {
 
   constructor(aggregate: Aggregate, caller: ModernCaller, metadata: RequestMetadata) {
     this.#aggregate = aggregate;
-    this.#caller = caller;
+    this.#caller = { ...caller, traceHeaders: undefined };
     this.#metadata = metadata;
     // Nobody listens to a caller's lists between its requests; subscriptions bring the changes.
     this.lists = aggregate.listsFor(this, () => {});
   }
 
   returned(caller: ModernCaller, metadata: RequestMetadata): void {
-    this.#caller = caller;
+    this.#caller = { ...caller, traceHeaders: undefined };
     this.#metadata = metadata;
   }
 
@@ -59,9 +59,21 @@ export class Viewer implements ListSource {
   }
 }
 
+/** Clients that are likely to call in the same moment at most. */
+const MAX_RECENT = 8;
+
+/** A client that said the same of itself before, with the same bytes. */
+interface Recent {
+  readonly metadata: RequestMetadata;
+  readonly principal: string;
+  readonly environment: ModernCaller['environment'];
+  readonly viewer: Viewer;
+}
+
 /** Remembers what callers have seen. */
 export class Viewers {
   readonly #aggregate: Aggregate;
+  #recent: Recent[] = [];
   /** In order of use, the latest one last. */
   readonly #byKey = new Map<string, Viewer>();
 
@@ -74,6 +86,18 @@ export class Viewers {
 
   /** Returns what requests with these capabilities, headers and variables of this caller see. */
   of(caller: ModernCaller, metadata: RequestMetadata): Viewer {
+    // Large metadata is not kept, because it refers to the bytes of the whole request.
+    if (metadata.capabilitiesBytes !== undefined) return new Viewer(this.#aggregate, caller, metadata);
+    for (const recent of this.#recent) if (isSame(recent, caller, metadata)) return recent.viewer;
+    const viewer = this.#find(caller, metadata);
+    const { principal, environment, headers } = caller;
+    if (headers === undefined) {
+      this.#recent = [{ metadata, principal, environment, viewer }, ...this.#recent.slice(0, MAX_RECENT - 1)];
+    }
+    return viewer;
+  }
+
+  #find(caller: ModernCaller, metadata: RequestMetadata): Viewer {
     const { principal, environment, headers } = caller;
     const { key } = canonicalCapabilities(metadata.capabilities);
     const parts = JSON.stringify([principal, environment, headers, metadata.revision, key]);
@@ -95,4 +119,13 @@ export class Viewers {
       this.#byKey.delete(key);
     }
   }
+}
+
+function isSame(recent: Recent, { principal, environment, headers }: ModernCaller, metadata: RequestMetadata): boolean {
+  return (
+    recent.metadata === metadata &&
+    recent.principal === principal &&
+    recent.environment === environment &&
+    headers === undefined
+  );
 }

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import MiniSearch, { type Query, type SearchResult } from 'minisearch';
+import MiniSearch, { type Query } from 'minisearch';
 import { type IndexedTool, TEXTS } from './indexed-tool.ts';
 import { type QueryWord, TermReader } from './words.ts';
 
@@ -30,7 +30,7 @@ export interface Found {
 
 type Text = (typeof TEXTS)[number];
 
-/** How much a word counts by where it stands. */
+/** Weight of a word by the text of a tool that has it. */
 const BOOST: Readonly<Record<Text, number>> = {
   name: 3,
   title: 2,
@@ -41,18 +41,20 @@ const BOOST: Readonly<Record<Text, number>> = {
 };
 const NAMES: ReadonlySet<string> = new Set<Text>(['name', 'parameters']);
 
-/** How much a synonym counts, when the word itself counts 1. */
-const SYNONYM_WEIGHT = 0.5;
-/** Shorter words would be the beginning of too many others. */
+/** Weight of a word in the coverage if a tool has only a synonym, which may mean something else there. */
+const SYNONYM_CERTAINTY = 0.8;
+/** Shorter words begin too many others. */
 const MIN_PREFIX = 3;
 /** Shorter words are near to too many others. */
 const MIN_FUZZY = 4;
 /** Longer words may have two typing mistakes. */
 const MIN_TWICE_FUZZY = 8;
-/** How much more a tool counts whose name is the query. */
+/** Factor for a tool whose name is the query. */
 const NAMED_BOOST = 10;
-/** A word that is spelled like one of the query's may be another one, so it counts as half of that word. */
+/** Weight of a word in the coverage if a tool has only one spelled alike, which may be another word. */
 const FUZZY_CERTAINTY = 0.5;
+/** Factor for a word of the query that is the name of the tool's server. */
+const SERVER_BOOST = 2;
 
 /**
  * Finds tools of several servers by what they do. A tool ranks high if its name, title and first sentence have many of
@@ -88,7 +90,13 @@ export class ToolIndex {
   replace(server: string, tools: readonly IndexedTool[]): void {
     const words = this.#servers.get(server)?.words ?? 0;
     this.remove(server);
-    const added: ServerTools = { tools: new Map(), characters: 0, words, leftOut: 0 };
+    const added: ServerTools = {
+      tools: new Map(),
+      characters: 0,
+      words,
+      leftOut: 0,
+      terms: new Set(this.#terms.ofNames(server)),
+    };
     for (const tool of tools) {
       if (added.tools.has(tool.name)) continue;
       if (this.#isTooMuch(added, tool)) {
@@ -138,49 +146,71 @@ export class ToolIndex {
     const matches = new Map<string, Match>();
     let results = 0;
     for (const word of words) {
-      const { found, certainty } = this.#searchWord(word);
-      for (const { id, score, queryTerms } of found) {
-        const match = matches.get(id) ?? { score: 0, words: 0 };
-        // MiniSearch has multiplied by the number of terms found; here all are of one word.
-        match.score += score / Math.max(1, queryTerms.length);
-        match.words += certainty;
-        matches.set(id, match);
-      }
-      results += found.length;
+      const found = this.#searchWord(word);
+      this.#addMatches(matches, word, found);
+      results += found.size;
       if (results < RESULTS_OF_A_TURN) continue;
       results = 0;
       await turn();
     }
     const named = plainName(query);
     const found: Found[] = [];
-    for (const [name, match] of matches) {
+    for (const [name, { score, coverage }] of matches) {
       const tool = this.#indexed.get(name)?.tool;
       if (tool === undefined || !isShown(tool.server)) continue;
-      // Without the square, a rare word in a name would outweigh all others.
-      const score = match.score * match.words ** 2;
-      found.push({ tool, score: isNamed(tool, named) ? score * NAMED_BOOST : score });
+      found.push({ tool, score: score * coverage * (isNamed(tool, named) ? NAMED_BOOST : 1) });
     }
     return found.sort(compareFound).slice(0, limit);
   }
 
+  /** Adds the tools that one word of the query finds. The fewer tools have a word, the more it says. */
+  #addMatches(matches: Map<string, Match>, { term, weight }: QueryWord, found: ReadonlyMap<string, WordMatch>): void {
+    const rarity = Math.log(1 + this.#indexed.size / Math.max(1, found.size));
+    const named = new Set([...this.#servers].filter(([, { terms }]) => terms.has(term)).map(([server]) => server));
+    for (const [name, { score, certainty }] of found) {
+      const match = matches.get(name) ?? { score: 0, coverage: 0 };
+      const server = this.#indexed.get(name)?.tool.server;
+      const isOfServer = server !== undefined && named.has(server);
+      match.score += score * weight;
+      match.coverage += certainty * rarity * weight * (isOfServer ? SERVER_BOOST : 1);
+      matches.set(name, match);
+    }
+  }
+
   /** Finds the tools that have this word, or one that begins with it or means the same, or else one spelled alike. */
-  #searchWord({ term, concepts }: QueryWord): WordMatches {
-    const own: Query = { queries: [term], prefix: term.length >= MIN_PREFIX };
-    const synonyms: Query = { queries: [...concepts], boostTerm: () => SYNONYM_WEIGHT };
-    const found = this.#searchTerms({ queries: [own, synonyms] });
-    if (found.length > 0 || term.length < MIN_FUZZY || /\d/.test(term)) return { found, certainty: 1 };
+  #searchWord({ term, concepts }: QueryWord): ReadonlyMap<string, WordMatch> {
+    const found = new Map<string, WordMatch>();
+    for (const { id, score } of this.#searchTerms({ queries: [term], prefix: term.length >= MIN_PREFIX })) {
+      found.set(id, { score, certainty: 1 });
+    }
+    for (const concept of concepts) {
+      for (const { id, score } of this.#searchTerms({ queries: [concept] })) {
+        const known = found.get(id);
+        // The best counts, not the sum: a tool that says the same in three ways does not fit three times as well.
+        if (known === undefined) found.set(id, { score, certainty: SYNONYM_CERTAINTY });
+        else if (known.score < score) found.set(id, { score, certainty: known.certainty });
+      }
+    }
+    return found.size > 0 ? found : this.#searchMisspelled(term);
+  }
+
+  #searchMisspelled(term: string): ReadonlyMap<string, WordMatch> {
+    if (term.length < MIN_FUZZY || /\d/.test(term)) return new Map();
     const fuzzy = term.length < MIN_TWICE_FUZZY ? 1 : 2;
     // The stem of a misspelled word may end in a letter that the right one does not have.
-    const queries = [{ queries: [...new Set([term, term.replace(/e$/, '')])], fuzzy }, { queries: swapsOf(term) }];
-    return { found: this.#searchTerms({ queries }), certainty: FUZZY_CERTAINTY };
+    const stems = { queries: [...new Set([term, term.replace(/e$/, '')])], fuzzy };
+    const found = this.#searchTerms({ queries: [stems, { queries: swapsOf(term) }] });
+    return new Map(found.map(({ id, score }) => [id, { score, certainty: FUZZY_CERTAINTY }]));
   }
 
-  #searchTerms(query: Query): readonly SearchResult[] {
-    // What the query names are terms already.
-    return this.#index.search(query, { tokenize: (term) => [term], boost: BOOST });
+  /** MiniSearch multiplies by the number of terms found. Here all are of one word, so that is undone. */
+  #searchTerms(query: Query): readonly { readonly id: string; readonly score: number }[] {
+    // The query consists of terms already.
+    const results = this.#index.search(query, { tokenize: (term) => [term], boost: BOOST });
+    return results.map(({ id, score, queryTerms }) => ({ id, score: score / Math.max(1, queryTerms.length) }));
   }
 
-  /** Indexes what has changed until now. What changes meanwhile waits for the next search. */
+  /** Indexes all changes made until now. A change made meanwhile waits for the next search. */
   async #indexChanges(): Promise<void> {
     let characters = 0;
     for (const name of [...this.#changed]) {
@@ -224,7 +254,8 @@ export class ToolIndex {
     this.#index.remove(tool);
     this.#indexed.delete(tool.name);
     const owner = this.#servers.get(tool.server);
-    if (owner !== undefined) owner.words -= words;
+    // A server that was removed and came back begins anew.
+    if (owner !== undefined) owner.words = Math.max(0, owner.words - words);
     this.#words -= words;
     return lengthOf(tool);
   }
@@ -244,6 +275,8 @@ interface ServerTools {
   words: number;
   /** Number of tools beyond the limits. */
   leftOut: number;
+  /** The words of the server's name. */
+  readonly terms: ReadonlySet<string>;
 }
 
 /** A name, or what may be one, whatever its case and its marks. */
@@ -264,20 +297,21 @@ function swapsOf(term: string): string[] {
   });
 }
 
-interface WordMatches {
-  readonly found: readonly SearchResult[];
-  /** How much of a word of the query these tools have. */
+/** A tool's fit to one word of a query. */
+interface WordMatch {
+  readonly score: number;
+  /** 1 if the tool has the word itself. */
   readonly certainty: number;
 }
 
+/** A tool's fit to a whole query: the sum of its scores, and the words that it has, each by its rarity. */
 interface Match {
   score: number;
-  /** Number of words of the query that the tool has. */
-  words: number;
+  coverage: number;
 }
 
 function compareFound(one: Found, other: Found): number {
-  // Names, so that the order does not depend on which server was first.
+  // Equal tools are ordered by name, so that the order does not depend on which server was first.
   return other.score - one.score || (one.tool.name < other.tool.name ? -1 : 1);
 }
 

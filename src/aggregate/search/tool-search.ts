@@ -7,8 +7,9 @@ import { findText } from '../edit-request.ts';
 import { type ListItem, readWhole, TOOLS } from '../lists.ts';
 import type { MemberLists } from '../member-lists.ts';
 import type { Member } from '../members.ts';
-import { shownName } from '../names.ts';
-import { nearestNames, ownerOfName, shownNames } from '../routing.ts';
+import { MAX_NEAREST, shownName } from '../names.ts';
+import { nearestNames } from '../nearest-names.ts';
+import { ownerOfName, shownNames } from '../routing.ts';
 import { readIndexedTool } from './indexed-tool.ts';
 import {
   answerDescribe,
@@ -83,7 +84,7 @@ export class ToolSearch {
     await lists.load(members, [TOOLS]);
     return answerDescribe(args, {
       find: (name) => definitionOf(name, { lists, members }),
-      nearest: (name) => nearestNames(name, shownNames(lists, members, TOOLS)),
+      nearest: (name) => nearestNames(name, shownNames(lists, members, TOOLS), MAX_NEAREST),
     });
   }
 

@@ -17,8 +17,12 @@ const STOP_WORDS = new Set(
     'while who whom whose why will with within without would you your yours'
   ).split(' '),
 );
-/** Stop words that say something in a question: `which` asks for a list, `who` for a person. */
+/** Stop words that say a little in a question: `which` asks for a list, `who` for a person. */
 const QUESTION_WORDS = new Set(['which', 'who']);
+const QUESTION_WORD_WEIGHT = 0.5;
+
+/** Words that are no form of the one that the stemmer takes them for. */
+const UNSTEMMED = new Set(['news']);
 
 const NOT_ASCII = /[^\0-\x7f]/;
 const ASCII_WORDS = /[A-Za-z0-9]+/g;
@@ -35,6 +39,8 @@ export interface QueryWord {
   readonly term: string;
   /** Terms of the concepts that the word stands for. */
   readonly concepts: readonly string[];
+  /** 1, or less for a word that says little. */
+  readonly weight: number;
 }
 
 /**
@@ -84,7 +90,8 @@ export class TermReader {
     const found = new Map<string, QueryWord>();
     for (const word of telling.length > 0 ? telling : small) {
       const [term, ...concepts] = this.#termsOf(word);
-      if (term !== undefined) found.set(term, { term, concepts });
+      const weight = QUESTION_WORDS.has(word) ? QUESTION_WORD_WEIGHT : 1;
+      if (term !== undefined) found.set(term, { term, concepts, weight });
     }
     return [...found.values()];
   }
@@ -92,8 +99,8 @@ export class TermReader {
   #termsOf(word: string): readonly string[] {
     const known = this.#known.get(word);
     if (known !== undefined) return known;
-    const stem = stemmer(word);
-    const terms = [stem, ...conceptsOf(stem)];
+    const stem = UNSTEMMED.has(word) ? word : stemmer(word);
+    const terms = [stem, ...conceptsOf(word, stem)];
     if (this.#known.size >= MAX_KNOWN_WORDS) this.#known.clear();
     this.#known.set(word, terms);
     this.#newWords += 1;

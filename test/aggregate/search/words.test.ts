@@ -38,10 +38,18 @@ test('takes pairs of characters for words where no spaces show the words', (t) =
 });
 
 test('gives words that mean the same a common term', (t) => {
-  const conceptsOf = (word: string) => new TermReader().ofQuery(word)[0]?.concepts;
-  t.deepEqual(conceptsOf('remove'), conceptsOf('erase'));
-  t.deepEqual(conceptsOf('repo'), conceptsOf('repositories'));
+  const conceptsOf = (word: string) => new TermReader().ofQuery(word)[0]?.concepts ?? [];
+  const share = (one: string, other: string): boolean =>
+    conceptsOf(one).some((concept) => conceptsOf(other).includes(concept));
+  t.true(share('remove', 'erasing'));
+  t.true(share('repo', 'Repositories'));
+  t.true(share('terminal', 'shell'));
+  t.false(share('terminal', 'terminate'), 'the two have one stem');
   t.deepEqual(conceptsOf('frobnicate'), []);
+});
+
+test('takes news for no form of new', (t) => {
+  t.deepEqual(textOf('new news'), ['new', 'news']);
 });
 
 test('cuts a word that is too long to be one', (t) => {
