@@ -51,8 +51,8 @@ class AggregateDialer implements DialerForCaller, CallServer {
     this.#caller = caller;
   }
 
-  dial(owner: Parameters<DialerForCaller['dial']>[0]): AggregateSession {
-    return new AggregateSession({ aggregate: this.#aggregate, owner, ...this.#caller });
+  dial(...[owner, stored]: Parameters<DialerForCaller['dial']>): AggregateSession {
+    return new AggregateSession({ aggregate: this.#aggregate, owner, stored, ...this.#caller });
   }
 
   dialCalls(...[owner, context]: Parameters<DialerForCaller['dialCalls']>): AggregateLink {

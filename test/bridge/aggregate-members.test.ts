@@ -27,19 +27,20 @@ function config(listing: Partial<Listing> = {}, more: Partial<ServerConfig> = {}
 const refuse = (): never => {
   throw new BridgeError('ERR_INTERNAL', 'not started here');
 };
+const NEVER = { running: undefined, start: refuse };
 
 test('a member has the name, the prefix and the favorites of its entry', (t) => {
-  const member = createMember(config(), refuse);
+  const member = createMember(config(), NEVER);
   t.like(member, { name: 'a', ...MEMBERSHIP });
-  t.is(createMember(config({ membership: undefined }), refuse), undefined);
-  t.is(createMember(DEFAULT, refuse), undefined);
+  t.is(createMember(config({ membership: undefined }), NEVER), undefined);
+  t.is(createMember(DEFAULT, NEVER), undefined);
 });
 
 test('a member exists for its own callers only, also when headers have become a part of their names', (t) => {
-  const everybody = createMember(config(), refuse);
+  const everybody = createMember(config(), NEVER);
   t.true(everybody?.isFor(undefined));
   t.true(everybody?.isFor('anonymous'));
-  const hers = createMember(config({ callers: ['token:alice'] }), refuse);
+  const hers = createMember(config({ callers: ['token:alice'] }), NEVER);
   t.true(hers?.isFor('token:alice'));
   t.false(hers?.isFor('token:bob'));
   t.false(hers?.isFor(undefined));
@@ -52,9 +53,9 @@ test('a member exists for its own callers only, also when headers have become a 
 
 test('whose token is to be exchanged is told to a member that exchanges tokens, and to no other', (t) => {
   const caller = { headers: { [CALLER_HEADER]: 'digest' }, environment: undefined };
-  t.is(createMember(config(), refuse)?.viewOf(caller).headers, undefined);
+  t.is(createMember(config(), NEVER)?.viewOf(caller).headers, undefined);
   const exchange = { issuer: 'https://issuer.example' } as NonNullable<ServerConfig['remote']['exchange']>;
-  const exchanging = createMember(config({}, { remote: { ...DEFAULT.remote, exchange } }), refuse);
+  const exchanging = createMember(config({}, { remote: { ...DEFAULT.remote, exchange } }), NEVER);
   t.deepEqual(exchanging?.viewOf(caller), { headers: { [CALLER_HEADER]: 'digest' }, environment: undefined });
 });
 

@@ -14,16 +14,17 @@ import {
   SUBSCRIBE,
   UNSUBSCRIBE,
 } from '../../mcp/vocabulary/methods.ts';
-import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call, Lane } from '../../relay/call.ts';
 import type { CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { type Frame, idToken, type JsonRpcId, withId, withPayload } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
-import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { type Addressee, addresseeOf, findAddressee } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
 import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
@@ -45,6 +46,8 @@ export interface AggregateSessionOptions {
   readonly principal: string | undefined;
   readonly environment: CallerEnvironment | undefined;
   readonly owner: LinkOwner;
+  /** The state that another replica needs to go on with the session; undefined if the session is not stored. */
+  readonly stored: SessionState | undefined;
 }
 
 /** A request that a server is working on. */
@@ -75,10 +78,11 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   #introduction = Buffer.from('{}');
   #level: string | undefined;
   #headers: Lane['headers'];
+  readonly #stored: SessionState | undefined;
   #isPaused = false;
   #isClosed = false;
 
-  constructor({ aggregate, principal, environment, owner }: AggregateSessionOptions) {
+  constructor({ aggregate, principal, environment, owner, stored }: AggregateSessionOptions) {
     this.#aggregate = aggregate;
     this.principal = principal;
     this.environment = environment;
@@ -87,6 +91,26 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     this.#pacer = new ChangePacer(aggregate.deps.clock, (method) => this.#toClient(notificationFrame(method)));
     this.#lists = aggregate.listsFor(this, ({ changed }) => this.#pacer.changed(changed));
     this.#stopHearing = aggregate.members.onChange(() => this.#membersChanged());
+    this.#stored = stored;
+    if (stored?.initialize !== undefined) this.#goOn(stored, stored.initialize);
+  }
+
+  /** Goes on with a session that has begun at another replica. The servers are asked for anew when they are needed. */
+  #goOn(stored: SessionState, initialize: Fields): void {
+    this.#introduction = encodeJson(initialize);
+    for (const { method, params } of stored.wishes()) {
+      if (method === SET_LEVEL) this.#level = params.level;
+      else void this.#watchAgain(params.uri);
+    }
+  }
+
+  async #watchAgain(uri: string): Promise<void> {
+    const request = requestFrame(0, SUBSCRIBE, { uri });
+    const addressee = await findAddressee(request, this.#lists, this.#members);
+    if (addressee.kind !== 'one' || this.#isClosed) return;
+    const session = this.#sessionOf(addressee.member);
+    session.watch(addressee.own);
+    await session.open();
   }
 
   /** The servers may have processes; the aggregate has none. */
@@ -140,7 +164,13 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     if (payloadStart !== -1)
       this.#introduction = Buffer.from(bytes.subarray(payloadStart, skipValue(bytes, payloadStart)));
     const revision = servedRevision(readField(frame, 'protocolVersion'));
-    this.#answer(call, resultFrame(call.id, this.#aggregate.offer(this.#members, revision)));
+    const answer = resultFrame(call.id, this.#aggregate.offer(this.#members, revision));
+    if (this.#stored !== undefined) {
+      // Any replica can go on with the session, which is nowhere but in what is stored.
+      this.#stored.continuation = 'same-session';
+      this.#stored.succeeded(frame, answer);
+    }
+    this.#answer(call, answer);
   }
 
   /** Servers that are not there yet get the level when they are. */
@@ -150,7 +180,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     for (const session of this.#sessions.values()) {
       if (session.isOpen && session.has('logging')) void session.ask(SET_LEVEL, { level });
     }
-    this.#answer(call, resultFrame(call.id, {}));
+    const answer = resultFrame(call.id, {});
+    this.#stored?.succeeded(frame, answer);
+    this.#answer(call, answer);
   }
 
   // ---- lists
@@ -184,9 +216,10 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   #pass(frame: Frame, call: Call, addressee: Addressee): void {
     switch (addressee.kind) {
       case 'one':
-        if (call.method === SUBSCRIBE) this.#sessionOf(addressee.member).watch(addressee.own);
-        if (call.method === UNSUBSCRIBE) this.#sessionOf(addressee.member).unwatch(addressee.own);
-        return this.#sendTo(addressee.member, addressee.frame, call, (answer) => this.#answer(call, answer));
+        return this.#sendTo(addressee.member, addressee.frame, call, (answer) => {
+          if (answer.kind === 'result') this.#granted(frame, addressee);
+          this.#answer(call, answer);
+        });
       case 'unlisted':
         return void findAddressee(frame, this.#lists, this.#members).then((found) => {
           if (call.state.kind === 'open') this.#pass(frame, call, found);
@@ -200,6 +233,15 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
       case 'malformed':
         return this.#refuse(call, MALFORMED);
     }
+  }
+
+  /** The server has agreed to what is to be repeated when it has ended. */
+  #granted(request: Frame, { member, own }: Addressee & { readonly kind: 'one' }): void {
+    if (request.method !== SUBSCRIBE && request.method !== UNSUBSCRIBE) return;
+    const session = this.#sessionOf(member);
+    if (request.method === SUBSCRIBE) session.watch(own);
+    else session.unwatch(own);
+    this.#stored?.succeeded(request, request);
   }
 
   /** Sends the request to one server after the other, until one knows what is asked for. */
