@@ -75,7 +75,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   readonly #sent = new CellMap<JsonRpcId, Sent>();
   readonly #stopHearing: () => void;
   #members: readonly Member[];
-  #introduction = Buffer.from('{}');
+  #introduction: Buffer = Buffer.from('{}');
   #level: string | undefined;
   #headers: Lane['headers'];
   readonly #stored: SessionState | undefined;
