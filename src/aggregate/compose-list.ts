@@ -5,9 +5,9 @@ import { findUnmistakable } from '../wire/json/outline.ts';
 import type { Edit } from '../wire/json/scan-json.ts';
 import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts';
 import { type ListItem, type ListKind, renamed, TOOLS } from './lists.ts';
-import type { MemberLists } from './member-lists.ts';
+import { type MemberLists, shownKey } from './member-lists.ts';
 import type { Member } from './members.ts';
-import { prefixedUri, shownName } from './names.ts';
+import { prefixedUri } from './names.ts';
 import { laterUiUris } from './routing.ts';
 
 /** Bytes of the items of one page. Few clients ask for a second page, so one is as large as most of them take. */
@@ -45,7 +45,7 @@ export function* composeList({ lists, members, kind, conflict }: ComposeOptions)
   for (const member of members) {
     const movedPages = kind === TOOLS ? laterUiUris(lists, members, member) : undefined;
     for (const item of lists.itemsOf(member, kind) ?? []) {
-      let shown = kind.key === 'name' ? shownName(member, item.key) : item.key;
+      let shown = shownKey(member, kind, item);
       const owner = owners.get(shown);
       if (owner !== undefined && (kind.key === 'name' || owner === member)) {
         if (owner !== member) conflict(shown, owner, member);

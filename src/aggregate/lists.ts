@@ -18,36 +18,42 @@ import type { Span } from '../wire/json/scan-json.ts';
 export interface ListKind {
   readonly method: string;
   /** The member of the result that holds the items. */
-  readonly items: 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
+  readonly items: 'tools' | 'prompts' | 'resources' | 'resourceTemplates' | 'tasks';
   /** The member by which an item is known. */
-  readonly key: 'name' | 'uri' | 'uriTemplate';
-  readonly changed: string;
+  readonly key: 'name' | 'uri' | 'uriTemplate' | 'taskId';
+  /** The notification that the list has changed; undefined if there is none. */
+  readonly changed: string | undefined;
   /** The capability of a server that has such a list. */
-  readonly capability: 'tools' | 'prompts' | 'resources';
+  readonly capability: 'tools' | 'prompts' | 'resources' | 'tasks';
 }
 
-export const TOOLS: ListKind = {
+/** A list that servers offer to everybody. */
+interface OfferedList extends ListKind {
+  readonly changed: string;
+}
+
+export const TOOLS: OfferedList = {
   method: LIST_TOOLS,
   items: 'tools',
   key: 'name',
   changed: TOOLS_CHANGED,
   capability: 'tools',
 };
-export const PROMPTS: ListKind = {
+export const PROMPTS: OfferedList = {
   method: LIST_PROMPTS,
   items: 'prompts',
   key: 'name',
   changed: PROMPTS_CHANGED,
   capability: 'prompts',
 };
-export const RESOURCES: ListKind = {
+export const RESOURCES: OfferedList = {
   method: LIST_RESOURCES,
   items: 'resources',
   key: 'uri',
   changed: RESOURCES_CHANGED,
   capability: 'resources',
 };
-export const TEMPLATES: ListKind = {
+export const TEMPLATES: OfferedList = {
   method: LIST_RESOURCE_TEMPLATES,
   items: 'resourceTemplates',
   key: 'uriTemplate',
@@ -55,9 +61,18 @@ export const TEMPLATES: ListKind = {
   capability: 'resources',
 };
 
-export const LIST_KINDS: readonly ListKind[] = [TOOLS, PROMPTS, RESOURCES, TEMPLATES];
+/** The tasks of one session, of which only its own servers know. [spec 2025-11-25 basic/utilities/tasks] */
+export const TASKS: ListKind = {
+  method: 'tasks/list',
+  items: 'tasks',
+  key: 'taskId',
+  changed: undefined,
+  capability: 'tasks',
+};
 
-const byMethod = new Map(LIST_KINDS.map((kind) => [kind.method, kind]));
+export const LIST_KINDS: readonly OfferedList[] = [TOOLS, PROMPTS, RESOURCES, TEMPLATES];
+
+const byMethod = new Map<string, ListKind>([...LIST_KINDS, TASKS].map((kind) => [kind.method, kind]));
 
 export function listKindOf(method: string): ListKind | undefined {
   return byMethod.get(method);

@@ -6,7 +6,7 @@ import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type ListItem, type ListKind, readListPage } from './lists.ts';
 import type { Member } from './members.ts';
-import { shownName } from './names.ts';
+import { shownName, shownTaskId } from './names.ts';
 
 /** Pages that are read of one list. Servers with fifty tools to a page can have 10,000 of them. */
 const MAX_PAGES = 200;
@@ -195,7 +195,9 @@ export class MemberLists {
   }
 }
 
-function shownKey(member: Member, { key }: ListKind, item: ListItem): string {
+/** Returns the name by which clients know an item, unless an earlier server has a resource of the same URI. */
+export function shownKey(member: Member, { key }: ListKind, item: ListItem): string {
+  if (key === 'taskId') return shownTaskId(member, item.key);
   return key === 'name' ? shownName(member, item.key) : item.key;
 }
 

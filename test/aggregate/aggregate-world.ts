@@ -109,3 +109,9 @@ export async function called(client: AnyClient, name: string, args: object = {})
   const result = (await client.callTool({ name, arguments: args })) as { content: { text: string }[] };
   return JSON.parse(result.content[0]?.text ?? 'null');
 }
+
+/** Sends a request of any method, and takes any result. */
+export async function ask(client: AnyClient, method: string, params: object = {}): Promise<unknown> {
+  const anything = { parse: (value: unknown) => value, safeParse: (data: unknown) => ({ success: true, data }) };
+  return (client as unknown as LegacySdk).request({ method, params } as never, anything as never);
+}

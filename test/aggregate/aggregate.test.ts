@@ -1,12 +1,17 @@
 import { Client as LegacySdk } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { CreateMessageRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import test from 'ava';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type AnyClient,
+  ask,
   called,
   connectTo,
   ERAS,
@@ -321,17 +326,60 @@ test('a reload adds and removes servers, which clients are told', async (t) => {
   t.deepEqual(await called(client, 'second__b'), { name: 'b', arguments: {} });
 });
 
+test('tasks of several servers have ids of their own, and are found at the server that has them', async (t) => {
+  const withTasks = (label: string): ServerScript => ({
+    label,
+    tools: [tool('start')],
+    capabilities: { tasks: { list: {}, requests: { tools: { call: {} } } } },
+  });
+  const { url } = await serveAggregate(t, { one: withTasks('one'), two: withTasks('two'), none: { tools: [] } });
+  const client = await connectTo(t, url);
+  const start = (name: string) => ask(client, 'tools/call', { name, task: {} });
+  t.like(await start('one__start'), { task: { taskId: 'one+t1' } });
+  t.like(await start('two__start'), { task: { taskId: 'two+t1' } });
+  t.deepEqual(await ask(client, 'tasks/get', { taskId: 'two+t1' }), {
+    taskId: 'two+t1',
+    status: 'working',
+    statusMessage: 'two',
+  });
+  t.like(await ask(client, 'tasks/list'), {
+    tasks: [
+      { taskId: 'one+t1', statusMessage: 'one' },
+      { taskId: 'two+t1', statusMessage: 'two' },
+    ],
+  });
+});
+
+test('an update names the resource as the client has to ask for it', async (t) => {
+  const resources = [{ uri: uri('both'), name: 'both' }];
+  const { url } = await serveAggregate(t, {
+    one: { resources, tools: [tool('touch')] },
+    two: { resources, tools: [tool('touch')] },
+  });
+  const updated: string[] = [];
+  const client = await connectTo(t, url, 'legacy', {
+    prepare: (own) =>
+      own.setNotificationHandler(
+        ResourceUpdatedNotificationSchema,
+        (told: { params: { uri: string } }) => void updated.push(told.params.uri),
+      ),
+  });
+  await client.listResources();
+  await ask(client, 'resources/subscribe', { uri: `two+${uri('both')}` });
+  await client.callTool({ name: 'two__touch', arguments: { uri: uri('both') } });
+  await waitFor(() => updated.length > 0);
+  t.deepEqual(updated, [`two+${uri('both')}`]);
+});
+
 test('a method that nobody has heard of goes to the servers in their order until one knows it', async (t) => {
   const { url } = await serveAggregate(t, {
     one: { tools: [], label: 'one' },
     two: { tools: [], methods: { 'example.com/do': { done: 'by two' } } },
     three: { tools: [], methods: { 'example.com/do': { done: 'by three' } } },
   });
-  const client = (await connectTo(t, url)) as unknown as LegacySdk;
-  const passthrough = { parse: (value: unknown) => value, safeParse: (data: unknown) => ({ success: true, data }) };
-  const ask = (method: string) => client.request({ method, params: {} }, passthrough as never);
-  t.like(await ask('example.com/do'), { done: 'by two' });
-  await t.throwsAsync(ask('example.com/other'), { code: -32601 });
+  const client = await connectTo(t, url);
+  t.like(await ask(client, 'example.com/do'), { done: 'by two' });
+  await t.throwsAsync(ask(client, 'example.com/other'), { code: -32601 });
 });
 
 test('connect with a file and no name is the aggregate on stdio', async (t) => {

@@ -84,8 +84,8 @@ export class MemberSession implements DownstreamPeer {
   readonly #deps: Deps;
   #state: State = { kind: 'idle' };
   #offer: InitializeResult | undefined;
-  /** Resources that the client watches at this server. */
-  readonly #watched = new Set<string>();
+  /** Resources that the client watches at this server, as the client knows them, by the server's own URIs. */
+  readonly #watched = new Map<string, string>();
   #isFull = false;
   #unreadBytes = 0;
   #pauseMs = FIRST_PAUSE_MS;
@@ -182,12 +182,17 @@ export class MemberSession implements DownstreamPeer {
     waiting.removeFirst((held) => held.lane === lane);
   }
 
-  watch(uri: string): void {
-    this.#watched.add(uri);
+  watch(own: string, shown: string): void {
+    this.#watched.set(own, shown);
   }
 
-  unwatch(uri: string): void {
-    this.#watched.delete(uri);
+  unwatch(own: string): void {
+    this.#watched.delete(own);
+  }
+
+  /** Returns the URI by which the client knows a resource that it watches. */
+  shownUri(own: string): string {
+    return this.#watched.get(own) ?? own;
   }
 
   #hold(waiting: ByteQueue<Waiting>, held: Waiting): void {
@@ -256,7 +261,7 @@ export class MemberSession implements DownstreamPeer {
     this.tell(notificationFrame(INITIALIZED));
     const { level } = this.#owner;
     if (level !== undefined && this.has('logging')) void this.ask(SET_LEVEL, { level });
-    for (const uri of this.#watched) void this.ask(SUBSCRIBE, { uri });
+    for (const uri of this.#watched.keys()) void this.ask(SUBSCRIBE, { uri });
     this.#owner.opened(this, offer);
     this.#tellAwaiting(undefined);
     for (const { frame, lane } of waiting.takeAll()) this.request(frame, lane);

@@ -1,3 +1,4 @@
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { CellMap } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import { SHUTTING_DOWN, UNCLEAR } from '../../errors.ts';
@@ -10,11 +11,13 @@ import {
   isListChanged,
   PING,
   PROGRESS,
+  RESOURCE_UPDATED,
   SET_LEVEL,
   SUBSCRIBE,
+  TASK_STATUS,
   UNSUBSCRIBE,
 } from '../../mcp/vocabulary/methods.ts';
-import { asFields, encodeJson, type Fields, readField } from '../../mcp/vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields, readField, showText } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -29,15 +32,16 @@ import { type Addressee, addresseeOf, findAddressee } from '../addressee.ts';
 import type { Aggregate } from '../aggregate.ts';
 import { isUnknownThere, MALFORMED, NO_SERVER } from '../answers.ts';
 import { ChangePacer } from '../change-pacer.ts';
+import { findText, withText } from '../edit-request.ts';
 import { answerList } from '../list-answer.ts';
-import { LIST_KINDS, type ListKind, listKindOf } from '../lists.ts';
+import { LIST_KINDS, type ListKind, listKindOf, TASKS } from '../lists.ts';
 import type { ListSource, MemberLists } from '../member-lists.ts';
 import type { Member } from '../members.ts';
 import { readPrefixedUri, shownTaskId } from '../names.ts';
 import { withLinks } from '../resource-links.ts';
 import { laterUiUris } from '../routing.ts';
 import type { ResultMembers } from '../search/search-tools.ts';
-import { withTaskIds } from '../task-ids.ts';
+import { placesOf, type TaskPlaces, withTaskIds } from '../task-ids.ts';
 import { type MemberLane, MemberSession, type MemberSessionOwner } from './member-session.ts';
 import { QuestionTable } from './question-table.ts';
 
@@ -79,6 +83,8 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   #level: string | undefined;
   #headers: Lane['headers'];
   readonly #stored: SessionState | undefined;
+  /** The tasks of the client, by their ids, and the servers that have asked for them. */
+  readonly #clientTasks = new RecentNames<MemberSession>({ count: 1000, length: 64 * 1024 });
   #isPaused = false;
   #isClosed = false;
 
@@ -89,7 +95,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     this.listener = owner;
     this.#members = aggregate.membersFor(principal);
     this.#pacer = new ChangePacer(aggregate.deps.clock, (method) => this.#toClient(notificationFrame(method)));
-    this.#lists = aggregate.listsFor(this, ({ changed }) => this.#pacer.changed(changed));
+    this.#lists = aggregate.listsFor(this, ({ changed }) => changed !== undefined && this.#pacer.changed(changed));
     this.#stopHearing = aggregate.members.onChange(() => this.#membersChanged());
     this.#stored = stored;
     if (stored?.initialize !== undefined) this.#goOn(stored, stored.initialize);
@@ -109,7 +115,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     const addressee = await findAddressee(request, this.#lists, this.#members);
     if (addressee.kind !== 'one' || this.#isClosed) return;
     const session = this.#sessionOf(addressee.member);
-    session.watch(addressee.own);
+    session.watch(addressee.own, uri);
     await session.open();
   }
 
@@ -188,7 +194,8 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   // ---- lists
 
   async #list(request: Frame, call: Call, kind: ListKind): Promise<void> {
-    const members = this.#members;
+    // Only a server with a session has tasks of this client.
+    const members = this.#members.filter((member) => kind !== TASKS || this.#sessions.get(member)?.isOpen === true);
     const answer = await answerList({ aggregate: this.#aggregate, lists: this.#lists, members, kind, request });
     if (Buffer.isBuffer(answer)) this.#answer(call, withPayload(resultFrame(call.id, {}), answer));
     else this.#refuse(call, answer);
@@ -239,7 +246,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   #granted(request: Frame, { member, own }: Addressee & { readonly kind: 'one' }): void {
     if (request.method !== SUBSCRIBE && request.method !== UNSUBSCRIBE) return;
     const session = this.#sessionOf(member);
-    if (request.method === SUBSCRIBE) session.watch(own);
+    if (request.method === SUBSCRIBE) session.watch(own, findText(request, 'uri')?.value ?? own);
     else session.unwatch(own);
     this.#stored?.succeeded(request, request);
   }
@@ -262,7 +269,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     const session = this.#sessionOf(member);
     const lane = session.laneFor(call, (answer) => {
       this.#sent.delete(call.id);
-      const shown = this.#shown(session, answer);
+      const shown = this.#shown(session, answer, placesOf(call.method, answer));
       answered(
         call.method === CALL_TOOL ? withLinks(shown, member, laterUiUris(this.#lists, this.#members, member)) : shown,
       );
@@ -307,13 +314,19 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
         const progress = token === undefined ? undefined : this.#questions.progress(frame, token);
         return progress?.asker.tell(progress.frame);
       }
+      case TASK_STATUS:
+        return this.#clientTasks.get(showText(readField(frame, 'taskId')))?.tell(frame);
     }
     for (const session of this.#sessions.values()) if (session.isOpen) session.tell(frame);
   }
 
   #answered(frame: Frame): void {
     const answered = this.#questions.answer(frame);
-    answered?.asker.tell(this.#own(answered.asker, answered.frame));
+    if (answered === undefined) return;
+    const { asker } = answered;
+    const task = asFields(frame.kind === 'result' && asker.has('tasks') ? readField(frame, 'task') : undefined);
+    if (typeof task?.taskId === 'string') this.#clientTasks.set(task.taskId, asker);
+    asker.tell(this.#own(asker, answered.frame));
   }
 
   // ---- from the servers
@@ -369,7 +382,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
       const token = findProgressOf(frame)?.value;
       if (!this.#hasToken(session, token) && !session.has('tasks')) return;
     }
-    this.#toClient(this.#shown(session, frame), outer);
+    const uri = frame.method === RESOURCE_UPDATED ? findText(frame, 'uri') : undefined;
+    const named = uri === undefined ? frame : withText(frame, uri, session.shownUri(uri.value));
+    this.#toClient(this.#shown(session, named, placesOf(frame.method ?? '', undefined)), outer);
   }
 
   #hasToken(session: MemberSession, token: JsonRpcId | undefined): boolean {
@@ -380,7 +395,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   }
 
   #ask(session: MemberSession, question: Frame, outer: Call | undefined): void {
-    const asked = this.#questions.ask(session, this.#shown(session, question));
+    const asked = this.#questions.ask(session, this.#shown(session, question, 'about'));
     if (asked === undefined) session.tell(errorFrame(idToken(question), rpcErrorOf(UNCLEAR)));
     else this.#toClient(asked, outer);
   }
@@ -390,17 +405,14 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
     this.#pacer.changed(method);
   }
 
-  #shown(session: MemberSession, frame: Frame): Frame {
+  #shown(session: MemberSession, frame: Frame, places: TaskPlaces): Frame {
     const { member } = session;
-    return !session.has('tasks') ? frame : withTaskIds(frame, (id) => shownTaskId(member, id));
+    return session.has('tasks') ? withTaskIds(frame, places, (id) => shownTaskId(member, id)) : frame;
   }
 
   /** Restores the server's own ids of tasks in an answer of the client. */
   #own({ member }: MemberSession, frame: Frame): Frame {
-    return withTaskIds(frame, (id) => {
-      const read = readPrefixedUri([member], id);
-      return read?.own;
-    });
+    return withTaskIds(frame, 'about', (id) => readPrefixedUri([member], id)?.own);
   }
 
   #toClient(frame: Frame, call?: Call): void {

@@ -13,7 +13,7 @@ import { LIST_KINDS, RESOURCES, TEMPLATES } from '../lists.ts';
 import type { Member } from '../members.ts';
 import { readPrefixedUri, shownTaskId } from '../names.ts';
 import { ownerOfUri } from '../routing.ts';
-import { withTaskIds } from '../task-ids.ts';
+import { placesOf, withTaskIds } from '../task-ids.ts';
 import { MemberCall, type ModernCaller, type RequestSink } from './member-call.ts';
 import type { Viewer } from './viewer.ts';
 
@@ -196,7 +196,8 @@ export class Listening {
     const uri = frame.method === RESOURCE_UPDATED ? findText(frame, 'uri') : undefined;
     const shown = uri && shownUris.get(uri.value);
     const named = uri === undefined || shown === undefined ? frame : withText(frame, uri, shown);
-    this.#toClient(withTaskIds(named, (id) => shownTaskId(member, id)));
+    const places = placesOf(frame.method ?? '', undefined);
+    this.#toClient(withTaskIds(named, places, (id) => shownTaskId(member, id)));
   }
 
   #missed({ shownUris }: Part): void {

@@ -21,7 +21,7 @@ import { shownTaskId } from '../names.ts';
 import { withLinks } from '../resource-links.ts';
 import { laterUiUris } from '../routing.ts';
 import type { ResultMembers } from '../search/search-tools.ts';
-import { withTaskIds } from '../task-ids.ts';
+import { placesOf, withTaskIds } from '../task-ids.ts';
 import { Listening } from './listening.ts';
 import { MemberCall, type ModernCaller, type RequestSink } from './member-call.ts';
 import type { Viewer } from './viewer.ts';
@@ -169,7 +169,8 @@ export class AggregateRequest {
       caller,
       metadata,
       told: (told) => {
-        const shown = withTaskIds(told, (id) => shownTaskId(member, id));
+        const places = placesOf(told.method ?? this.#options.frame.method ?? '', told.isResponse ? told : undefined);
+        const shown = withTaskIds(told, places, (id) => shownTaskId(member, id));
         if (told.isResponse) answered(this.#withLinks(member, shown));
         else sink.fromServer(shown);
       },
