@@ -84,7 +84,7 @@ export class Viewers {
     });
   }
 
-  /** Returns what requests with these capabilities, headers and variables of this caller see. */
+  /** Returns what requests with this name, capabilities, headers and variables of this caller see. */
   of(caller: ModernCaller, metadata: RequestMetadata): Viewer {
     // Large metadata is not kept, because it refers to the bytes of the whole request.
     if (metadata.capabilitiesBytes !== undefined) return new Viewer(this.#aggregate, caller, metadata);
@@ -100,7 +100,9 @@ export class Viewers {
   #find(caller: ModernCaller, metadata: RequestMetadata): Viewer {
     const { principal, environment, headers } = caller;
     const { key } = canonicalCapabilities(metadata.capabilities);
-    const parts = JSON.stringify([principal, environment, headers, metadata.revision, key]);
+    const { revision, clientInfo } = metadata;
+    // A server may show each client something else, and knows it by its name.
+    const parts = JSON.stringify([principal, environment, headers, revision, key, clientInfo]);
     const name = createHash('sha256').update(parts).digest('base64url');
     const known = this.#byKey.get(name);
     const viewer = known ?? new Viewer(this.#aggregate, caller, metadata);
