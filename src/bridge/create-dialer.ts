@@ -18,7 +18,7 @@ import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import { type IsHidden, ToolFilter } from '../relay/tool-filter.ts';
+import { type IsHidden, ToolView } from '../relay/tool-view.ts';
 import type { CreateLifeCheck } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
@@ -315,10 +315,10 @@ export async function createCallerTokens(
  */
 export const MAX_TOOL_NAME_LENGTH = 1024;
 
-/** Creates the filter of tools; undefined: no tool is hidden. */
-export function createToolFilter(choice: ToolChoice): ToolFilter | undefined {
+/** Creates the view that clients have of a server's tools; undefined: all tools are shown as they are. */
+export function createToolView(choice: ToolChoice): ToolView | undefined {
   const isHidden = compileToolChoice(choice);
-  return isHidden && new ToolFilter(isHidden);
+  return isHidden && new ToolView(isHidden);
 }
 
 /** Compiles the patterns of tool names; undefined: no tool is hidden. */

@@ -23,7 +23,7 @@ import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { areKeptApart, describeCallers, haveNames } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createCallerTokens, createDialers, createToolFilter, nameServer } from './create-dialer.ts';
+import { createCallerTokens, createDialers, createToolView, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
@@ -332,7 +332,7 @@ function createDial(
           clock: deps.clock,
           ...callShare,
           ...observing,
-          tools: createToolFilter(server.tools),
+          tools: createToolView(server.tools),
           refusal,
           serverObserver,
         }),

@@ -3,7 +3,7 @@ import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Call } from '../../src/relay/call.ts';
 import type { Calls } from '../../src/relay/calls.ts';
 import { Relay } from '../../src/relay/relay.ts';
-import type { ToolFilter } from '../../src/relay/tool-filter.ts';
+import type { ToolView } from '../../src/relay/tool-view.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
@@ -25,7 +25,7 @@ export interface RelayPairOptions {
   /** False: the test joins the two ends itself. */
   readonly joined?: boolean;
   readonly era?: Era;
-  readonly tools?: ToolFilter;
+  readonly tools?: ToolView;
 }
 
 /** A relay between a client and a server that only keep what they get. */

@@ -17,7 +17,7 @@ import {
   type ServerObserver,
   ServerSpeech,
 } from '../../src/relay/observer.ts';
-import type { ToolFilter } from '../../src/relay/tool-filter.ts';
+import type { ToolView } from '../../src/relay/tool-view.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 
 /** The parts of `Calls` that a test may set. */
@@ -26,7 +26,7 @@ export interface CallsParts {
   readonly tracer?: Tracer | undefined;
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
-  readonly tools?: ToolFilter | undefined;
+  readonly tools?: ToolView | undefined;
   readonly serverObserver?: ServerObserver;
   readonly maxOpen?: number;
   readonly maxBytes?: number;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Call } from '../../src/relay/call.ts';
-import { type IsHidden, ToolFilter } from '../../src/relay/tool-filter.ts';
+import { type IsHidden, ToolView } from '../../src/relay/tool-view.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { CallBench } from './call-pair.ts';
@@ -10,7 +10,7 @@ const HIDES_SECRETS: IsHidden = (name) => name.startsWith('secret');
 
 /** A session with a server of which some tools are hidden. */
 function openSession() {
-  const pair = readyPair({ tools: new ToolFilter(HIDES_SECRETS) });
+  const pair = readyPair({ tools: new ToolView(HIDES_SECRETS) });
   const told = () => pair.peer.sent.map(({ frame }) => frame.bytes.toString());
   let lastId = 0;
   const request = (text: string): Call | undefined => {
@@ -65,7 +65,7 @@ test('an error in place of a list passes as it is', (t) => {
 });
 
 test('modern calls are filtered as sessions are, and so are notifications that come alone', (t) => {
-  const bench = new CallBench({ calls: { tools: new ToolFilter(HIDES_SECRETS) } });
+  const bench = new CallBench({ calls: { tools: new ToolView(HIDES_SECRETS) } });
   const hidden = bench.open({ name: 'secret' });
   t.like(hidden.client.heard, [{ id: 1, error: { code: -32602, message: 'Unknown tool: secret' } }]);
   t.is(bench.dialer.dialed.length, 0);

@@ -6,14 +6,14 @@ import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
 
-/** Returns true for a tool that clients neither see nor call. */
+/** Returns true for a tool that clients neither see nor call. The name is the server's own. */
 export type IsHidden = (name: string) => boolean;
 
 /**
- * Hides some tools of a server from its clients. The filter is applied where calls of clients begin and end, so tools
- * are hidden in either era, while the bridge's own knowledge of the tools stays complete.
+ * The tools of a server as its clients see them. The view is applied where calls of clients begin and end, so clients of
+ * either era see the same, while the bridge's own knowledge of the tools stays complete.
  */
-export class ToolFilter {
+export class ToolView {
   readonly #isHidden: IsHidden;
 
   constructor(isHidden: IsHidden) {
@@ -21,18 +21,18 @@ export class ToolFilter {
   }
 
   /**
-   * Returns why a message of a client may not reach the server, or undefined if it may. A hidden tool is refused like
-   * one that does not exist. [spec 2025-11-25 server/tools#error-handling]
+   * Returns a message of a client as it goes to the server, or why it may not. A hidden tool is refused like one that
+   * does not exist. [spec 2025-11-25 server/tools#error-handling]
    */
-  refusalOf(message: Frame): RpcError | undefined {
-    if (message.method !== CALL_TOOL) return undefined;
+  toServer(message: Frame): Frame | RpcError {
+    if (message.method !== CALL_TOOL) return message;
     const name = readToolName(message);
     if (name === undefined) return UNCLEAR_NAME;
-    return this.#isHidden(name) ? { code: INVALID_PARAMS, message: `Unknown tool: ${name.slice(0, 200)}` } : undefined;
+    return this.#isHidden(name) ? { code: INVALID_PARAMS, message: `Unknown tool: ${name.slice(0, 200)}` } : message;
   }
 
   /** Returns the answer to `tools/list` as the client gets it. */
-  shown(list: Frame): Frame {
+  toClient(list: Frame): Frame {
     if (list.kind !== 'result') return list;
     return withoutTools(list, this.#isHidden) ?? errorFrame(idToken(list), UNREADABLE_LIST);
   }
