@@ -63,6 +63,8 @@ export interface CallsOptions extends Observing {
 
 /** Routes the messages of a call, and leaves opening and ending it to `Calls`. */
 export interface CallOwner {
+  /** The authenticated caller. Undefined for a client at the other end of a pipe. */
+  readonly principal: string | undefined;
   /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
   /** Called when the call has just ended, before its client gets the answer. */
@@ -175,10 +177,10 @@ export class Calls implements Observing {
 
   /**
    * Returns the request as it goes to the server, or an error that answers it in place of the server. Observers and
-   * traces get the request as the client sent it.
+   * traces get the request as the client sent it, so that records name a tool as the client does.
    */
   open(owner: CallOwner, call: Call, request: Frame): Frame {
-    return this.toServer(this.#begin(owner, call, request));
+    return this.toServer(owner, this.#begin(owner, call, request));
   }
 
   /** Returns the request. If calls are traced, the request carries the trace context. */
@@ -200,9 +202,9 @@ export class Calls implements Observing {
    * Returns a message of a client as it goes to the server, or an error if it calls a tool that its client does not
    * see. The error answers a request; a notification has no answer and is dropped.
    */
-  toServer(message: Frame): Frame {
+  toServer({ principal }: Pick<CallOwner, 'principal'>, message: Frame): Frame {
     if (this.#tools === undefined) return message;
-    const sent = this.#tools.toServer(message);
+    const sent = this.#tools.toServer(message, principal);
     return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
   }
 
@@ -261,15 +263,15 @@ export class Calls implements Observing {
   answer(owner: CallOwner, call: Call, answer: Frame): Frame {
     call.settle();
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
-    const told = call.method === LIST_TOOLS ? this.#listTools(named) : named;
+    const told = call.method === LIST_TOOLS ? this.#listTools(owner, named) : named;
     this.#closed(owner, call);
     if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
     return told;
   }
 
   /** Returns the answer to `tools/list` with the tools that the client sees. */
-  #listTools(answer: Frame): Frame {
-    const told = this.#tools?.toClient(answer) ?? answer;
+  #listTools({ principal }: CallOwner, answer: Frame): Frame {
+    const told = this.#tools?.toClient(answer, principal) ?? answer;
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;
   }

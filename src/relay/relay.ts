@@ -114,6 +114,10 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     if (call !== undefined) this.#questions.open(id, call);
   }
 
+  get principal(): string | undefined {
+    return this.#options.origin.principal;
+  }
+
   /** The process of the server, if this client has one to itself. */
   get process(): ServerProcess | undefined {
     return this.#link?.process;
@@ -185,7 +189,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELED) {
       // A notification has no answer, but a server may carry out a tool call that is sent as one.
-      const sent = this.#calls.toServer(frame);
+      const sent = this.#calls.toServer(this, frame);
       return sent.kind === 'error' ? undefined : this.#toServer(sent);
     }
     const canceled = findCanceledId(frame);
