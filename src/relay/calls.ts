@@ -180,7 +180,8 @@ export class Calls implements Observing {
    * traces get the request as the client sent it, so that records name a tool as the client does.
    */
   open(owner: CallOwner, call: Call, request: Frame): Frame {
-    return this.toServer(owner, this.#begin(owner, call, request));
+    const sent = this.#begin(owner, call, request);
+    return this.#tools === undefined ? sent : this.toServer(owner, sent);
   }
 
   /** Returns the request. If calls are traced, the request carries the trace context. */
@@ -202,9 +203,9 @@ export class Calls implements Observing {
    * Returns a message of a client as it goes to the server, or an error if it calls a tool that its client does not
    * see. The error answers a request; a notification has no answer and is dropped.
    */
-  toServer({ principal }: Pick<CallOwner, 'principal'>, message: Frame): Frame {
+  toServer(sender: Pick<CallOwner, 'principal'>, message: Frame): Frame {
     if (this.#tools === undefined) return message;
-    const sent = this.#tools.toServer(message, principal);
+    const sent = this.#tools.toServer(message, sender.principal);
     return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
   }
 
@@ -270,8 +271,8 @@ export class Calls implements Observing {
   }
 
   /** Returns the answer to `tools/list` with the tools that the client sees. */
-  #listTools({ principal }: CallOwner, answer: Frame): Frame {
-    const told = this.#tools?.toClient(answer, principal) ?? answer;
+  #listTools(owner: CallOwner, answer: Frame): Frame {
+    const told = this.#tools?.toClient(answer, owner.principal) ?? answer;
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;
   }
