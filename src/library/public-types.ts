@@ -255,7 +255,7 @@ export interface ClientInfo extends ClientOrigin {
 export interface CallInfo {
   readonly client: ClientInfo;
   readonly method: string;
-  /** The tool that a `tools/call` names. */
+  /** The tool that a `tools/call` names, by its name for clients. */
   readonly tool: string | undefined;
   readonly requestBytes: number;
 }

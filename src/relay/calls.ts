@@ -209,6 +209,11 @@ export class Calls implements Observing {
     return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
   }
 
+  /** Returns a request as its client sent it, from the request that went to the server. */
+  asSent(request: Frame): Frame {
+    return this.#tools === undefined ? request : this.#tools.asSent(request);
+  }
+
   /** Returns the answer to a request that is not taken, and so was never open. */
   refuse(owner: Pick<CallOwner, 'describe'>, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));

@@ -88,6 +88,13 @@ export class ToolView {
     return renamed === undefined ? message : withToolName(message, renamed.token);
   }
 
+  /** Returns a message as its client sent it, from the message that went to the server. */
+  asSent(message: Frame): Frame {
+    const own = message.method === CALL_TOOL ? readToolName(message) : undefined;
+    const name = own === undefined ? undefined : this.#texts.get(own)?.name;
+    return name === undefined ? message : withToolName(message, name);
+  }
+
   #isShown(own: string, principal: string | undefined): boolean {
     const { isHidden, isForCaller } = this.#options;
     return !isHidden(own) && isForCaller?.(own, principal) !== false;
