@@ -63,6 +63,7 @@ export class ToolView {
       if (options.isHidden(own)) continue;
       const isRenamed = name !== undefined && name !== own;
       if (isRenamed) this.#renamed.set(name, { own, token: encodeJson(own) });
+      if (!isRenamed && title === undefined && description === undefined) continue;
       this.#texts.set(own, {
         name: isRenamed ? encodeJson(name) : undefined,
         title: title === undefined ? undefined : encodeJson(title),
