@@ -8,8 +8,9 @@ import { ServerSpeech } from '../relay/observer.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
-import { createDialers, createToolFilter, nameServer } from './create-dialer.ts';
+import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
+import { createToolView } from './create-tool-view.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
@@ -161,7 +162,7 @@ async function dialOne(
     clock: deps.clock,
     ...new CallCapacity(limits.maxInFlight).share(),
     ...observing,
-    tools: createToolFilter(server.tools),
+    tools: createToolView(server, deps),
     refusal,
   });
   return { dialers, calls, close: () => dialers.close(), killNow: () => dialers.killNow() };

@@ -11,8 +11,9 @@ import { ServerSpeech } from '../relay/observer.ts';
 import type { Replica } from '../replicas/replica.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { areKeptApart, type CallerPolicy, haveNames } from './caller-policy.ts';
-import { createCallerTokens, createDialers, createToolFilter, nameServer, type ServerToDial } from './create-dialer.ts';
+import { createCallerTokens, createDialers, nameServer, type ServerToDial } from './create-dialer.ts';
 import type { CallerTokens } from './create-routes.ts';
+import { createToolView } from './create-tool-view.ts';
 import type { Observation } from './observing/observation.ts';
 import type { DialedServer } from './served-server.ts';
 
@@ -104,7 +105,7 @@ export function createDial({
           clock: deps.clock,
           ...callShare,
           ...observing,
-          tools: createToolFilter(server.tools),
+          tools: createToolView(server, deps),
           refusal,
           serverObserver,
         }),

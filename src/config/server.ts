@@ -1,5 +1,6 @@
 import type { MappedHeader, TokenSource } from './access.ts';
 import type { RemoteConfig } from './remote.ts';
+import type { ToolChoice } from './tool-choice.ts';
 
 /** A bridged server, and its limits for clients. */
 export interface ServerConfig {
@@ -58,15 +59,6 @@ export interface Membership {
   readonly prefix: string;
   /** Tools, by the server's own names, that are listed although clients search for the others. */
   readonly alwaysShow: readonly string[];
-}
-
-/**
- * The tools of a server that clients see and may call, as name patterns. An empty `include` means all; `exclude` has
- * precedence.
- */
-export interface ToolChoice {
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
 }
 
 export type Target = CommandTarget | UrlTarget | StreamTarget;

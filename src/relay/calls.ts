@@ -7,7 +7,7 @@ import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
+import { Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { Call, type Lane } from './call.ts';
 import type { Observing } from './client-presence.ts';
@@ -26,7 +26,7 @@ import {
   toolOf,
   wantsLogs,
 } from './observer.ts';
-import type { ToolFilter } from './tool-filter.ts';
+import type { ToolView } from './tool-view.ts';
 import { type CallTrace, describeForTrace, type Tracer } from './tracer.ts';
 
 /** Bytes of large open requests. The limit exists because some links keep a request until it is answered. */
@@ -53,8 +53,8 @@ export interface CallsOptions extends Observing {
   readonly slots: CapacityShare;
   /** Bytes of all large requests together. The request that exceeds the limit is still taken. */
   readonly bytes: CapacityShare;
-  /** Hides tools from the clients. Undefined if no tool is hidden. */
-  readonly tools?: ToolFilter | undefined;
+  /** The server's tools as its clients see them. Undefined if all tools are shown as they are. */
+  readonly tools?: ToolView | undefined;
   /** Returns why a request is not taken now, or undefined if it is. Without this function every request is taken. */
   readonly refusal: RefuseRequest | undefined;
   /** Undefined if nobody looks at the lists of tools. */
@@ -63,6 +63,8 @@ export interface CallsOptions extends Observing {
 
 /** Routes the messages of a call, and leaves opening and ending it to `Calls`. */
 export interface CallOwner {
+  /** The authenticated caller. Undefined for a client at the other end of a pipe. */
+  readonly principal: string | undefined;
   /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
   /** Called when the call has just ended, before its client gets the answer. */
@@ -117,7 +119,7 @@ export class Calls implements Observing {
   readonly #slots: CapacityShare;
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
-  readonly #tools: ToolFilter | undefined;
+  readonly #tools: ToolView | undefined;
   readonly #refusal: CallsOptions['refusal'];
   readonly #serverObserver: ServerObserver | undefined;
 
@@ -173,8 +175,17 @@ export class Calls implements Observing {
     return call;
   }
 
-  /** Returns the request as it goes to the server. If calls are traced, the request carries the trace context. */
+  /**
+   * Returns the request as it goes to the server, or an error that answers it in place of the server. Observers and
+   * traces get the request as the client sent it, so that records name a tool as the client does.
+   */
   open(owner: CallOwner, call: Call, request: Frame): Frame {
+    const sent = this.#begin(owner, call, request);
+    return this.#tools === undefined ? sent : this.toServer(owner, sent);
+  }
+
+  /** Returns the request. If calls are traced, the request carries the trace context. */
+  #begin(owner: CallOwner, call: Call, request: Frame): Frame {
     this.#slots.take(1);
     if (call.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(call.requestBytes);
     const observer = this.#observerOfCall();
@@ -189,12 +200,18 @@ export class Calls implements Observing {
   }
 
   /**
-   * Returns the answer to a message that calls a hidden tool and must not reach the server. Undefined if the message
-   * may.
+   * Returns a message of a client as it goes to the server, or an error if it calls a tool that its client does not
+   * see. The error answers a request; a notification has no answer and is dropped.
    */
-  answerToHidden(message: Frame): Frame | undefined {
-    const refusal = this.#tools?.refusalOf(message);
-    return refusal && errorFrame(message.id === undefined ? undefined : idToken(message), refusal);
+  toServer(sender: Pick<CallOwner, 'principal'>, message: Frame): Frame {
+    if (this.#tools === undefined) return message;
+    const sent = this.#tools.toServer(message, sender.principal);
+    return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
+  }
+
+  /** Returns a request as its client sent it, from the request that went to the server. */
+  asSent(request: Frame): Frame {
+    return this.#tools === undefined ? request : this.#tools.asSent(request);
   }
 
   /** Returns the answer to a request that is not taken, and so was never open. */
@@ -247,20 +264,20 @@ export class Calls implements Observing {
 
   /**
    * Ends a call with the server's answer. Returns that answer as its client gets it: with the request's id, by
-   * which the client recognizes it, and without hidden tools.
+   * which the client recognizes it, and with the tools that the client sees.
    */
   answer(owner: CallOwner, call: Call, answer: Frame): Frame {
     call.settle();
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
-    const told = call.method === LIST_TOOLS ? this.#listTools(named) : named;
+    const told = call.method === LIST_TOOLS ? this.#listTools(owner, named) : named;
     this.#closed(owner, call);
     if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
     return told;
   }
 
-  /** Returns the answer to `tools/list` without hidden tools. */
-  #listTools(answer: Frame): Frame {
-    const told = this.#tools?.shown(answer) ?? answer;
+  /** Returns the answer to `tools/list` with the tools that the client sees. */
+  #listTools(owner: CallOwner, answer: Frame): Frame {
+    const told = this.#tools?.toClient(answer, owner.principal) ?? answer;
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;
   }

@@ -80,7 +80,7 @@ export class ServerSpeech {
 export interface ObservedCall {
   readonly client: ObservedClient;
   readonly method: string;
-  /** The name of the tool in a `tools/call`. */
+  /** The name of the tool in a `tools/call`, as the client calls it. */
   readonly tool: string | undefined;
   readonly requestBytes: number;
   /** Time of the start, by the clock of the bridge. */

@@ -108,10 +108,19 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#tellEarly();
   }
 
+  /** Continues a call that another bridge has sent to the server, in the form in which the server got its request. */
+  resumeCall(request: Frame, lane: Lane): void {
+    this.fromClient(this.#calls.asSent(request), lane);
+  }
+
   /** Registers a question that another bridge has asked the client, in a call that continues here. */
   wasAsked(id: JsonRpcId, { id: callId }: Frame): void {
     const call = this.#open.find(callId as JsonRpcId);
     if (call !== undefined) this.#questions.open(id, call);
+  }
+
+  get principal(): string | undefined {
+    return this.#options.origin.principal;
   }
 
   /** The process of the server, if this client has one to itself. */
@@ -167,9 +176,8 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#open.add(call);
     const sent = this.#calls.open(this, call, frame);
     if (call.method === SET_LEVEL) this.#presence.used('logging');
-    const refused = this.#calls.answerToHidden(sent);
-    if (refused === undefined) this.#toServer(sent, call);
-    else this.#answerFromServer(refused, call);
+    if (sent.kind === 'error') this.#answerFromServer(sent, call);
+    else this.#toServer(sent, call);
   }
 
   #refusal(call: Call, request: Frame): BridgeError | undefined {
@@ -186,7 +194,8 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELED) {
       // A notification has no answer, but a server may carry out a tool call that is sent as one.
-      return this.#calls.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
+      const sent = this.#calls.toServer(this, frame);
+      return sent.kind === 'error' ? undefined : this.#toServer(sent);
     }
     const canceled = findCanceledId(frame);
     const call = canceled && this.#open.find(canceled.value);

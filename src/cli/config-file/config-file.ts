@@ -43,9 +43,23 @@ export interface WrittenServer {
   readonly callers: readonly string[] | undefined;
   /** Undefined for a server that is left out of the aggregate. */
   readonly membership: WrittenMembership | undefined;
+  /** Settings of single tools, by the names that the server gives them. */
+  readonly tools: ReadonlyMap<string, WrittenTool>;
 }
 
 export interface WrittenMembership extends Membership {
   /** The place of the prefix: where it is written, or else the entry whose name it is made from. */
   readonly place: Place;
+}
+
+/** A tool under `portage.tools`. What is undefined stays as the server has it. */
+export interface WrittenTool {
+  readonly place: Place;
+  /** The name that clients see. */
+  readonly name: string | undefined;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+  readonly isHidden: boolean;
+  /** Names of the callers that may use the tool; undefined if all callers may. */
+  readonly callers: readonly string[] | undefined;
 }

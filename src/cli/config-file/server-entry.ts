@@ -85,6 +85,7 @@ export function readServer(
     isRequired: portage.isRequired ?? entry.required ?? false,
     callers: portage.callers,
     membership: portage.membership,
+    tools: portage.tools,
   };
 }
 

@@ -84,7 +84,7 @@ export function checkMembers(chosen: readonly WrittenServer[], { path }: Pick<Co
   );
 }
 
-interface AggregateRequest extends Omit<ServerRequest, 'given' | 'target' | 'listing' | 'members'> {
+interface AggregateRequest extends Omit<ServerRequest, 'given' | 'target' | 'listing' | 'members' | 'writtenTools'> {
   readonly layers: ConstructorParameters<typeof GivenOptions>[0];
   readonly spelling: GivenOptions['spelling'];
   readonly shows: AggregateShows;
@@ -96,12 +96,19 @@ export function parseAggregate({ layers, spelling, shows, servers, ...request }:
   const { verb } = request;
   const given = new GivenOptions(layers, { verb, target: 'aggregate', spelling });
   const target: AggregateTarget = { kind: 'aggregate', shows };
-  const parsed = parseServer({ ...request, given, target, listing: undefined, members: membersOf(servers) });
+  const parsed = parseServer({
+    ...request,
+    given,
+    target,
+    listing: undefined,
+    members: membersOf(servers),
+    writtenTools: new Map(),
+  });
   const { server } = parsed;
   // Patterns are about the tools of each server, by their own names, and the aggregate starts no process of its own.
   const own: ServerConfig = {
     ...server,
-    tools: { include: [], exclude: [] },
+    tools: { include: [], exclude: [], shapes: new Map() },
     limits: { ...server.limits, maxChildren: 0 },
   };
   return { ...parsed, server: collectHeaders(own, servers) };
