@@ -100,7 +100,7 @@ export const PARTS = {
   // Other verbs.
   help: ['src/cli/completion.ts', 'src/cli/help/', 'src/cli/mistaken-options.ts'],
   'error-help': ['src/cli/help/error-help.ts'],
-  probe: ['src/probe/'],
+  probe: ['src/cli/aggregate-command.ts', 'src/probe/'],
   top: ['src/observe/top/'],
   'library-functions': ['src/library/'],
   // Bridges that call hubs, and those that read their configuration again.

@@ -45,6 +45,7 @@ async function startList(
   };
   const fakes = new Map<string, FakeServer[]>();
   const closed: string[] = [];
+  const noted: string[] = [];
   let failure: BridgeError | undefined;
   let held: Promise<void> | undefined;
   const authentication = await createAuthentication(listener, deps);
@@ -70,7 +71,7 @@ async function startList(
       return {
         sessionDialers: fake,
         callDialers: fake,
-        callerTokens: undefined,
+        callerTokens: { note: ({ caller }) => void noted.push(`${name}: ${caller}`), areOptional: true },
         calls: createCalls(clock),
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
@@ -96,6 +97,7 @@ async function startList(
     servers: http.servers,
     fakes,
     closed,
+    noted,
     get,
     post,
     fail: (error: BridgeError | undefined) => {
@@ -478,4 +480,31 @@ test('an aggregate that is switched off in the file is gone, and comes back with
   t.notRegex(JSON.stringify(await (await get('/')).json()), /aggregate/);
   t.deepEqual(servers.update([AGGREGATE, member('one')]).added, ['aggregate']);
   t.is((await post('/mcp', initialize())).status, 200);
+});
+
+test('a token that a caller shows at the aggregate is for the members that exchange tokens, also once they start', async (t) => {
+  const exchange = { issuer: 'https://issuer.example' } as NonNullable<ServerConfig['remote']['exchange']>;
+  const exchanging = (name: string): ServerConfig => {
+    const config = member(name);
+    return { ...config, remote: { ...config.remote, exchange } };
+  };
+  const left = { ...listed('left'), remote: { ...DEFAULT.remote, exchange } };
+  const { servers, noted } = await startList(t, [
+    AGGREGATE,
+    exchanging('one'),
+    exchanging('two'),
+    member('plain'),
+    left,
+  ]);
+  const [one, two, plain] = servers.members.all;
+  const note = (caller: string): void => servers.noteToken({ caller, token: 't', issuedAt: 0, endsAtMs: 0 });
+  await one?.start();
+  await plain?.start();
+  note('ann');
+  t.deepEqual(noted, ['one: ann']);
+  note('bob');
+  await two?.start();
+  t.deepEqual(noted, ['one: ann', 'one: bob', 'two: ann', 'two: bob']);
+  note('ann');
+  t.deepEqual(noted.slice(4), ['one: ann', 'two: ann']);
 });

@@ -16,6 +16,7 @@ const CONTENTS = [
   'bin/mcp-portage.js',
   'bin/package.json',
   'dist/THIRD-PARTY-LICENSES.txt',
+  'dist/aggregate.cjs',
   'dist/bridge.cjs',
   'dist/cli.cjs',
   'dist/clients.cjs',

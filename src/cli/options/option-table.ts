@@ -146,7 +146,7 @@ const SERVERS = group(
         bare: 'true',
         defaultNote: 'false; true for connect with several servers',
         scope: 'process',
-        verbs: ['serve', 'connect', 'snippet'],
+        verbs: ['serve', 'connect', 'probe', 'snippet'],
       },
     ),
   },

@@ -86,9 +86,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     const members = listed.servers.map(({ server }) => server);
     servers.push(parseAggregate({ ...from, layers, spelling, shows: aggregate, servers: members }));
   }
-  // `connect` serves nothing beside the aggregate.
-  const isMemberOnly = aggregate !== undefined && verb === 'connect';
-  servers.push(...listed.servers.filter(({ server }) => !isMemberOnly || server.listing?.membership !== undefined));
+  servers.push(...listed.servers.filter(({ server }) => aggregate === undefined || isUsedBeside(server, verb)));
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   // Only `serve` listens. `probe` is a client itself and does not use the listener.
@@ -132,6 +130,12 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   };
 }
 
+/** Returns true if a listed server is used where all are served as one: by itself, or as a part of the aggregate. */
+function isUsedBeside({ listing }: ServerConfig, verb: BridgeVerb): boolean {
+  if (verb === 'connect') return listing?.membership !== undefined;
+  return verb === 'serve';
+}
+
 const NOTHING: OptionLayer = new Map();
 const NO_LIST: ParsedList = { servers: [], leftOut: [], warnings: [] };
 const NO_CLUSTER: ParsedCluster = { cluster: undefined, warnings: [] };
@@ -149,7 +153,7 @@ const CODE_PROBE_MS = 16 * 60_000;
 const URL_PROBE_MS = 15_000;
 
 function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
-  if (target.kind === 'command') return COMMAND_PROBE_MS;
+  if (target.kind === 'command' || target.kind === 'aggregate') return COMMAND_PROBE_MS;
   switch (login?.grant) {
     case 'device-code':
     case 'device-code-if-offered':

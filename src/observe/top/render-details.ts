@@ -87,5 +87,5 @@ const KINDS: Readonly<Record<string, string>> = {
   command: 'a command that the bridge runs',
   url: 'a remote server',
   stream: 'a byte stream',
-  aggregate: 'all servers that are part of the aggregate, as one',
+  aggregate: 'several servers as one',
 };

@@ -98,12 +98,23 @@ test('connect leaves one server as it is, unless it is told otherwise', async (t
   t.deepEqual(await served(TWO, ['connect', 'files', '--aggregate=search']), [SEARCH, 'files']);
 });
 
+test('a probe is about each server, or about all as one', async (t) => {
+  const env = { MCP_PORTAGE_AGGREGATE: 'true' };
+  t.deepEqual(await served(TWO, ['probe', '--aggregate=search']), [SEARCH]);
+  t.deepEqual(await served({ ...TWO, portage: { aggregate: true } }, ['probe'], env), ['files', 'tickets']);
+});
+
 test('a server that is left out of the aggregate keeps its address, and connect does not have it', async (t) => {
   const content = {
     mcpServers: { ...TWO.mcpServers, alone: { command: 'b', portage: { aggregate: false } } },
   };
   t.deepEqual(await served(content, ['serve', '--aggregate']), [ALL, 'files', 'tickets', 'alone']);
   t.deepEqual(await served(content, ['connect']), [ALL, 'files', 'tickets']);
+  t.regex(
+    await refusal(content, ['connect', 'files', 'alone']),
+    /^ERR_CONFIG_FILE mcp\.json:.*\(mcpServers\.alone\): .* or connect to "alone" alone\.$/,
+  );
+  t.deepEqual(await served(content, ['connect', 'alone']), ['alone']);
   const { config } = await parse(content, ['serve', '--aggregate']);
   t.deepEqual(
     config.servers.map(({ listing }) => listing?.membership?.prefix),
@@ -123,10 +134,8 @@ test('without a file there is nothing to make one of', async (t) => {
   t.regex(await refusal(undefined, ['serve', '--aggregate', '--', 'server']), wayOut);
   t.regex(await refusal(undefined, ['connect', '--aggregate', 'https://a.example/mcp']), wayOut);
   t.is(await refusal(undefined, ['serve', '--', 'server'], { MCP_PORTAGE_AGGREGATE: 'true' }), 'accepted');
-  t.regex(
-    await refusal(undefined, ['probe', '--aggregate', '--', 'server']),
-    /--aggregate is for `serve` and `connect`/,
-  );
+  t.regex(await refusal(undefined, ['probe', '--aggregate', '--', 'server']), wayOut);
+  t.regex(await refusal(undefined, ['login', '--aggregate', 'https://a.example/mcp']), /--aggregate is about a server/);
 });
 
 test('a server of the command line and the aggregate would be at the same paths', async (t) => {
@@ -195,8 +204,11 @@ test('the aggregate has the limits of the command line and of the top, and the p
 });
 
 test('the aggregate is the server for a stream without a name, and may be offered at a hub', async (t) => {
-  const { config } = await parse(TWO, ['serve', '--aggregate', '--stream', 'tcp://127.0.0.1:9000']);
-  t.deepEqual(config.listener.kind === 'http' && config.listener.streams.map(({ segment }) => segment), [undefined]);
+  for (const stream of ['tcp://127.0.0.1:9000', 'aggregate=tcp://127.0.0.1:9000']) {
+    const { config } = await parse(TWO, ['serve', '--aggregate', '--stream', stream]);
+    t.deepEqual(config.listener.kind === 'http' && config.listener.streams.map(({ segment }) => segment), [undefined]);
+  }
+  t.regex(await refusal(TWO, ['serve', '--stream', 'aggregate=tcp://127.0.0.1:9000']), /no server "aggregate"/);
   const { hubs } = await aggregateOf(TWO, '--dial', 'wss://hub.example/mcp');
   t.deepEqual(
     hubs.map(({ url }) => url.href),

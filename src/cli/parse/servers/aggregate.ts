@@ -35,6 +35,8 @@ export function chooseAggregate(
       `${place} serves the servers of ${file.path} as one at the paths of this process, and the server of the command line would be served there as well; leave one of them out, or write that server into the file.`,
     );
   }
+  // A probe is about each server, unless this run is to be about all as one.
+  if (verb === 'probe') return options.has('aggregate') ? wanted : undefined;
   if (verb !== 'connect') return wanted;
   const count = names.length === 0 ? file.servers.length + file.leftOut.length : names.length;
   if (count === 0) return undefined;
@@ -52,7 +54,18 @@ export function chooseAggregate(
  * Throws ERR_CONFIG_FILE for servers of which clients could not tell the tools apart, and for one with the name that
  * belongs to the aggregate.
  */
-export function checkMembers(chosen: readonly WrittenServer[], { path }: Pick<ConfigFile, 'path'>): void {
+export function checkMembers(
+  chosen: readonly WrittenServer[],
+  { path }: Pick<ConfigFile, 'path'>,
+  { verb, names }: Pick<BridgeCommand, 'verb' | 'names'>,
+): void {
+  const outsider = verb === 'connect' && names.length > 0 && chosen.find(({ membership }) => membership === undefined);
+  if (outsider) {
+    throw new BridgeError(
+      'ERR_CONFIG_FILE',
+      `${outsider.place.text}: "portage": {"aggregate": false} leaves this server out of what connect makes of several; remove that, or connect to ${quoteKey(outsider.name)} alone.`,
+    );
+  }
   const namesake = chosen.find(({ name }) => name === AGGREGATE_NAME);
   if (namesake !== undefined) {
     throw new BridgeError(

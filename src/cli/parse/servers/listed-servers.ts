@@ -51,7 +51,7 @@ interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around'
 export function parseListed(file: ConfigFile, request: ListedRequest): ParsedList {
   const { command, isStrict, aggregate } = request;
   const chosen = chooseServers(file, command);
-  if (aggregate !== undefined) checkMembers(chosen, file);
+  if (aggregate !== undefined) checkMembers(chosen, file, command);
   const isOnlyOne = chosen.length === 1 && command.verb !== 'serve' && aggregate === undefined;
   if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(request, file);
   const common = isOnlyOne ? ofOne(file, request) : ofSeveral(file, request);

@@ -59,7 +59,7 @@ export function parseSnippet(
   if (file.leftOut.length > 0 && given.get('strictConfig')) throw joinErrors(file.leftOut);
   const chosen = chooseServers(file, command);
   if (chooseAggregate(given, command, file) !== undefined) {
-    checkMembers(chosen, file);
+    checkMembers(chosen, file, command);
     return { ...about, servers: [{ ...ownServer, name: AGGREGATE_NAME }] };
   }
   const segments = chosen.map(({ segment }) => segment);

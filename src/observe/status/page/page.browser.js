@@ -812,12 +812,16 @@ function urlsOf({ url, sseUrl, wsUrl }) {
  *
  * @param {Pick<ServerStatus, 'sseSunset' | 'hubs'>} server
  */
-function noticesOf({ sseSunset, hubs }) {
+function noticesOf({ kind, sseSunset, hubs }) {
   const ofHubs = hubs.map(({ url, state, problem }) => ({
     text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
     look: state === 'connected' ? 'line small' : 'line small warn',
   }));
-  return [...(sseSunset === null ? [] : [{ text: `HTTP+SSE ends: ${sseSunset}`, look: 'line small warn' }]), ...ofHubs];
+  return [
+    ...(kind === 'aggregate' ? [{ text: 'several servers as one', look: 'line small' }] : []),
+    ...(sseSunset === null ? [] : [{ text: `HTTP+SSE ends: ${sseSunset}`, look: 'line small warn' }]),
+    ...ofHubs,
+  ];
 }
 
 /** @param {ServerStatus} server */
