@@ -70,6 +70,8 @@ export const PARTS = {
   shared: ['src/relay/shared/'],
   // Several servers as one.
   aggregate: ['src/aggregate/', 'src/bridge/stdio-members.ts'],
+  // Tools that are found, not listed.
+  search: ['src/aggregate/search/tool-search.ts', 'src/aggregate/search/tool-index.ts'],
   // Servers at URLs.
   remote: [
     'src/http/client/',

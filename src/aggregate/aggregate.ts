@@ -11,7 +11,7 @@ import { MAX_NEAREST } from './names.ts';
 import { nearestNames } from './nearest-names.ts';
 import { type AggregateInfo, KnownServers, offerOf, type Shows } from './offer.ts';
 import { shownNames } from './routing.ts';
-import { ToolSearch } from './search/tool-search.ts';
+import type { ToolSearch } from './search/tool-search.ts';
 
 export interface AggregateOptions {
   readonly members: Members;
@@ -33,12 +33,12 @@ export class Aggregate {
   readonly search: ToolSearch | undefined;
   readonly #noted = new Set<string>();
 
-  constructor({ members, shows, deps }: AggregateOptions, info: AggregateInfo) {
+  constructor({ members, shows, deps }: AggregateOptions, info: AggregateInfo, search: ToolSearch | undefined) {
     this.members = members;
     this.shows = shows;
     this.deps = deps;
     this.info = info;
-    this.search = shows === 'search' ? new ToolSearch() : undefined;
+    this.search = search;
     members.onChange(() => {
       this.known.keepOnly(members.all);
       this.search?.keepOnly(members.all);

@@ -12,6 +12,7 @@ import { AggregateLink } from './modern/link.ts';
 import { AggregateRequest } from './modern/request.ts';
 import { Viewers } from './modern/viewer.ts';
 import type { Shows } from './offer.ts';
+import type { ToolSearch } from './search/tool-search.ts';
 
 export interface AggregateOptions {
   readonly members: Members;
@@ -19,9 +20,10 @@ export interface AggregateOptions {
   readonly deps: Deps;
 }
 
-/** One server made of many, as its clients use it. */
-export function createAggregateDialer(options: AggregateOptions): CallerDialers {
-  const aggregate = new Aggregate(options, { ...CLIENT_INFO, title: 'mcp-portage' });
+/** Creates one server made of many, as its clients use it. */
+export async function createAggregateDialer(options: AggregateOptions): Promise<CallerDialers> {
+  const search = options.shows === 'search' ? await loadSearch() : undefined;
+  const aggregate = new Aggregate(options, { ...CLIENT_INFO, title: 'mcp-portage' }, search);
   const viewers = new Viewers(aggregate);
   return {
     name: 'aggregate',
@@ -32,6 +34,12 @@ export function createAggregateDialer(options: AggregateOptions): CallerDialers 
     close: () => Promise.resolve(),
     killNow() {},
   };
+}
+
+/** The search and its library are loaded where they are used. */
+async function loadSearch(): Promise<ToolSearch> {
+  const { ToolSearch } = await import('./search/tool-search.ts');
+  return new ToolSearch();
 }
 
 interface Caller {

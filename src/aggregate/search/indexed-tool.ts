@@ -27,7 +27,7 @@ const MAX_PARAMETERS = 2000;
 /** Depth to which the schema of the parameters is read, in subschemas. */
 const MAX_DEPTH = 5;
 
-const END_OF_SENTENCE = /[.!?](?=\s)|[。！？]|\n\s*\n/u;
+const END_OF_SENTENCE = /[.!?](?=\s)|[\u3002\uff01\uff1f]|\n\s*\n/u;
 
 /** Reads an item of a `tools/list` result. `name` is the tool's name as clients see it. */
 export function readIndexedTool(server: string, name: string, item: Fields): IndexedTool {

@@ -198,7 +198,7 @@ test('the aggregate has the limits of the command line and of the top, and the p
   t.is(sessions.maxSessions, 5);
   t.is(limits.maxParkedCalls, 7);
   t.is(limits.maxChildren, 0);
-  t.deepEqual(tools, { include: [], exclude: [] });
+  t.deepEqual(tools, { include: [], exclude: [], shapes: new Map() });
   const { config } = await parse(top, ['serve', '--aggregate', '--include-tool', 'get_*']);
   t.deepEqual(config.servers[1]?.tools.include, ['get_*']);
 });
