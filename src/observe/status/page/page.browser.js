@@ -103,6 +103,7 @@ const TRANSPORTS = new Map([
   ['websocket', 'WebSocket'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
+  ['aggregate', 'the aggregate'],
 ]);
 
 /** @param {Spoken | null} spoken */
@@ -810,7 +811,7 @@ function urlsOf({ url, sseUrl, wsUrl }) {
 /**
  * Returns notices about the addresses of a server: the announced end of HTTP+SSE, and the state of each hub.
  *
- * @param {Pick<ServerStatus, 'sseSunset' | 'hubs'>} server
+ * @param {Pick<ServerStatus, 'kind' | 'sseSunset' | 'hubs'>} server
  */
 function noticesOf({ kind, sseSunset, hubs }) {
   const ofHubs = hubs.map(({ url, state, problem }) => ({
