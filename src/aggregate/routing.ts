@@ -24,6 +24,8 @@ export function ownerOfName(lists: MemberLists, members: readonly Member[], kind
     const item = lists.find(member, kind, shown);
     if (item !== undefined) return { kind: 'found', member, own: item.key };
   }
+  const ofPage = kind === TOOLS ? ownerOfPageTool(lists, members, shown) : undefined;
+  if (ofPage !== undefined) return { kind: 'found', member: ofPage, own: shown };
   const read = readShownName(members, shown);
   if (read !== undefined) return ownerByPrefix(lists, read, kind);
   const unprefixed = members.filter(({ prefix }) => prefix === '');
@@ -34,6 +36,18 @@ export function ownerOfName(lists: MemberLists, members: readonly Member[], kind
   if (unproven.length === 0) return UNKNOWN;
   const isOnly = others.length === 0 && lists.itemsOf(only, kind) === undefined;
   return isOnly ? { kind: 'found', member: only, own: shown } : { kind: 'unlisted', members: unproven, kinds: [kind] };
+}
+
+/**
+ * Returns the server whose page (MCP Apps) calls a tool by the server's own name, which is all that the page knows.
+ * Undefined if several servers with pages have such a tool.
+ */
+function ownerOfPageTool(lists: MemberLists, members: readonly Member[], own: string): Member | undefined {
+  const owners = members.filter(
+    (member) =>
+      uiUrisOf(lists, member).size > 0 && lists.itemsOf(member, TOOLS)?.some(({ key }) => key === own) === true,
+  );
+  return owners.length === 1 ? owners[0] : undefined;
 }
 
 /** A server whose list was never read may have it. One whose list is out of date may have it by now. */

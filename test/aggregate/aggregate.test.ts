@@ -90,7 +90,7 @@ for (const era of ERAS) {
       },
       two: {
         label: 'two',
-        tools: [ui('show'), tool('link')],
+        tools: [ui('show'), tool('link'), tool('only')],
         resources: [
           { uri: uri('both'), name: 'd' },
           { uri: uri('two'), name: 'e' },
@@ -114,10 +114,13 @@ for (const era of ERAS) {
     const { tools } = await client.listTools();
     t.deepEqual(
       tools.map(({ _meta }) => (_meta as { ui: unknown } | undefined)?.ui),
-      [{ resourceUri: 'ui://shared/view' }, { resourceUri: 'two+ui://shared/view' }, undefined],
+      [{ resourceUri: 'ui://shared/view' }, { resourceUri: 'two+ui://shared/view' }, undefined, undefined],
     );
     t.is(await textAt('ui://shared/view'), 'one: ui://shared/view');
     t.is(await textAt('two+ui://shared/view'), 'two: ui://shared/view');
+    // A page of a server knows the server's own names only.
+    t.deepEqual(await called(client, 'only', { a: 1 }), { name: 'only', arguments: { a: 1 } });
+    await t.throwsAsync(client.callTool({ name: 'show' }), { message: /Unknown tool: show/ });
     const linked = await client.callTool({ name: 'two__link', arguments: { uri: 'ui://shared/view' } });
     t.like(linked, { content: [{ uri: 'two+ui://shared/view' }] });
     t.like(await client.callTool({ name: 'two__link', arguments: { uri: uri('two') } }), {
@@ -248,9 +251,9 @@ test('a server without a list of tools is not asked for one, and one that does n
   t.like(await called(client, 'silent__asked'), { 'tools/list': 2 });
 });
 
-test('calls to others do not notice a server that crashes, hangs, or changes its list all the time', async (t) => {
+test('calls to others do not notice a server that crashes, hangs, floods, or changes its list all the time', async (t) => {
   const { url } = await serveAggregate(t, {
-    bad: { tools: [tool('crash'), tool('hang'), tool('change'), tool('fine')] },
+    bad: { tools: ['crash', 'hang', 'change', 'flood', 'fine'].map((name) => tool(name)) },
     good: { tools: [tool('works')] },
   });
   let changes = 0;
@@ -262,6 +265,9 @@ test('calls to others do not notice a server that crashes, hangs, or changes its
   const changing = client.callTool({ name: 'bad__change' });
   for (let times = 0; times < 20; times++) t.truthy(await called(client, 'good__works'));
   await changing;
+  const flooding = client.callTool({ name: 'bad__flood' });
+  for (let times = 0; times < 20; times++) t.truthy(await called(client, 'good__works'));
+  await flooding;
   // A hundred changes in a second or more, of which twenty are told each second.
   t.true(changes > 2 && changes < 60, `${changes} changes were told`);
   await t.throwsAsync(client.callTool({ name: 'bad__crash' }));
@@ -271,12 +277,9 @@ test('calls to others do not notice a server that crashes, hangs, or changes its
 });
 
 test('a list of five thousand tools comes in pages, and other servers are not in its way', async (t) => {
-  const description = 'x'.repeat(2000);
-  const many = Array.from({ length: 5000 }, (_, index) => ({ name: `tool_${index}`, inputSchema: { type: 'object' } }));
-  // The command line of a process is not long enough for more.
   const { url } = await serveAggregate(t, {
-    many: { tools: many.slice(0, 2000), pageSize: 100 },
-    described: { tools: [tool('last', { description })] },
+    many: { tools: [], moreTools: 5000, pageSize: 100 },
+    other: { tools: [tool('last')] },
   });
   const client = await connectTo(t, url);
   const names: string[] = [];
@@ -286,8 +289,10 @@ test('a list of five thousand tools comes in pages, and other servers are not in
     names.push(...namesOf(page.tools));
     cursor = page.nextCursor;
   } while (cursor !== undefined);
-  t.is(names.length, 2001);
-  t.is(names[1999], 'many__tool_1999');
+  t.is(names.length, 5001);
+  t.is(names[4999], 'many__tool_4999');
+  t.deepEqual(await called(client, 'other__last'), { name: 'last', arguments: {} });
+  t.deepEqual(await called(client, 'many__tool_4321'), { name: 'tool_4321', arguments: {} });
   await t.throwsAsync(client.listTools({ cursor: 'made up' }), { code: -32602 });
 });
 
