@@ -63,6 +63,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     ...new CallCapacity(maxInFlight).share(),
     ...observing,
     tools: createToolFilter(server.tools),
+    maxResultBytes: server.limits.maxResultBytes,
     refusal,
   });
   const sessions = createSessions(server, { dialers, calls, deps });

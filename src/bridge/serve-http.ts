@@ -333,6 +333,7 @@ function createDial(
           ...callShare,
           ...observing,
           tools: createToolFilter(server.tools),
+          maxResultBytes: server.limits.maxResultBytes,
           refusal,
           serverObserver,
         }),

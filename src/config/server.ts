@@ -143,6 +143,8 @@ export interface ServerLimits {
   readonly maxSessionStreams: number;
   /** Bytes of a session's streams that are kept for clients that reconnect. */
   readonly maxReplayBytes: number;
+  /** Largest part of a tool's result that is passed on whole; 0: no limit. */
+  readonly maxResultBytes: number;
   /** Calls that wait for their client's answer to an input request. */
   readonly maxParkedCalls: number;
   /** Bytes held by parked calls; outcomes that were not fetched may take the same amount again. */

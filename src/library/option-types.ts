@@ -162,6 +162,8 @@ export interface ServerOptions {
   readonly pollAfter?: Duration | undefined;
   /** Largest message, in either direction; what connect sends its client is limited to 10m unless this is given. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
+  /** Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit. Default: 0. */
+  readonly maxResultBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
   /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
@@ -240,6 +242,8 @@ export interface ServedOptions extends CommonOptions {
   readonly callTimeout?: Duration | undefined;
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
+  /** Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit. Default: 0. */
+  readonly maxResultBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
   /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */

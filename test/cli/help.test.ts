@@ -313,6 +313,9 @@ Sessions (serve)
 Limits of sizes, numbers and times
   --max-message-bytes <size>           Largest message, in either direction; what connect sends its
                                        client is limited to 10m unless this is given [16m]
+  --max-result-bytes <size>            Cut longer texts in results of tools, and put a note in place
+                                       of larger images, blobs and structured content; 0: no limit
+                                       [0]
   --max-json-depth <levels>            Deepest nesting of arrays and objects in a client's message;
                                        at most 1000 [1000]
   --max-header-bytes <size>            Largest head of a request: its request line and headers [16k]

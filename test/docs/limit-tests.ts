@@ -14,6 +14,10 @@ export const LIMITS_IN_SOURCE: Readonly<
   },
   'depth of nested JSON': { constants: [], tests: ['test/cli/serve-hostile-clients.test.ts'] },
   'size of request headers': { constants: [], tests: ['test/downstream/slow-clients.test.ts'] },
+  "each text, image, blob and the structured content of a tool's result": {
+    constants: [],
+    tests: ['test/mcp/translate/limit-results.test.ts', 'test/cli/limited-results.test.ts'],
+  },
   sessions: {
     constants: [],
     tests: [

@@ -43,6 +43,7 @@ import {
   positiveCount,
   positiveDuration,
   resource,
+  resultSize,
   scopes,
   size,
   socketPath,
@@ -466,6 +467,11 @@ const LIMITS = group(
       size,
       'Largest message, in either direction; what connect sends its client is limited to 10m unless this is given',
       { default: '16m' },
+    ),
+    maxResultBytes: value(
+      resultSize,
+      'Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit',
+      { default: '0', verbs: ['serve', 'connect'] },
     ),
     maxJsonDepth: value(jsonDepth, "Deepest nesting of arrays and objects in a client's message; at most 1000", {
       default: '1000',

@@ -118,6 +118,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   maxChildren: ['serve command'],
   pollAfter: LISTENING,
   maxMessageBytes: EVERYWHERE,
+  maxResultBytes: RUNNING,
   maxJsonDepth: RUNNING,
   maxHeaderBytes: LISTENING,
   maxInFlight: LISTENING,

@@ -62,6 +62,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
       maxSessionInFlight: given.get('maxSessionInFlight'),
       maxSessionStreams: given.get('maxSessionStreams'),
       maxReplayBytes: given.get('maxReplayBytes'),
+      maxResultBytes: given.get('maxResultBytes'),
       maxParkedCalls: given.get('maxParkedCalls'),
       maxParkedBytes: given.get('maxParkedBytes'),
       requestTimeoutMs: given.get('requestTimeout'),
