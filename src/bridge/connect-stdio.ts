@@ -7,8 +7,9 @@ import { CallCapacity, Calls } from '../relay/calls.ts';
 import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
-import { createDialers, createToolFilter, nameServer } from './create-dialer.ts';
+import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
+import { createToolView } from './create-tool-view.ts';
 import { createObservation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
@@ -62,7 +63,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     clock: deps.clock,
     ...new CallCapacity(maxInFlight).share(),
     ...observing,
-    tools: createToolFilter(server.tools),
+    tools: createToolView(server, deps),
     maxResultBytes: server.limits.maxResultBytes,
     refusal,
   });

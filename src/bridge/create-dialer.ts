@@ -1,8 +1,7 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress } from '../config/listener.ts';
-import { compileNamePattern, type MatchName } from '../config/name-pattern.ts';
 import { dependsOnCaller } from '../config/remote.ts';
-import type { CommandTarget, ServerConfig, StreamTarget, ToolChoice, UrlTarget } from '../config/server.ts';
+import type { CommandTarget, ServerConfig, StreamTarget, UrlTarget } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { CallerCredentials } from '../http/client/caller-credentials.ts';
 import type { Credentials } from '../http/client/credentials.ts';
@@ -18,7 +17,6 @@ import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import { type IsHidden, ToolFilter } from '../relay/tool-filter.ts';
 import type { CreateLifeCheck } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
@@ -307,32 +305,4 @@ export async function createCallerTokens(
     ...{ userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`, clock: deps.clock },
   });
   return new ExchangedTokens({ server: handshakeUrlOf(target.url), config, http, deps });
-}
-
-/**
- * Longer names are hidden. The specification allows 128 characters, so a longer name is in no user's patterns, and
- * names come from untrusted clients and servers. [spec 2025-11-25 server/tools#tool-names]
- */
-export const MAX_TOOL_NAME_LENGTH = 1024;
-
-/** Creates the filter of tools; undefined: no tool is hidden. */
-export function createToolFilter(choice: ToolChoice): ToolFilter | undefined {
-  const isHidden = compileToolChoice(choice);
-  return isHidden && new ToolFilter(isHidden);
-}
-
-/** Compiles the patterns of tool names; undefined: no tool is hidden. */
-export function compileToolChoice({ include, exclude }: ToolChoice): IsHidden | undefined {
-  if (include.length === 0 && exclude.length === 0) return undefined;
-  const [included, excluded] = [include, exclude].map((patterns) => patterns.map(compileKnown));
-  const matches = (patterns: readonly MatchName[] = [], name: string) => patterns.some((match) => match(name));
-  return (name) =>
-    name.length > MAX_TOOL_NAME_LENGTH || (include.length > 0 && !matches(included, name)) || matches(excluded, name);
-}
-
-/** Compiles a pattern that was checked when the configuration was read. */
-function compileKnown(pattern: string): MatchName {
-  const match = compileNamePattern(pattern);
-  if (match === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern for names`);
-  return match;
 }

@@ -23,8 +23,9 @@ import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { areKeptApart, describeCallers, haveNames } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createCallerTokens, createDialers, createToolFilter, nameServer } from './create-dialer.ts';
+import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
+import { createToolView } from './create-tool-view.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
@@ -332,7 +333,7 @@ function createDial(
           clock: deps.clock,
           ...callShare,
           ...observing,
-          tools: createToolFilter(server.tools),
+          tools: createToolView(server, deps),
           maxResultBytes: server.limits.maxResultBytes,
           refusal,
           serverObserver,

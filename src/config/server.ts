@@ -1,5 +1,6 @@
 import type { MappedHeader, TokenSource } from './access.ts';
 import type { RemoteConfig } from './remote.ts';
+import type { ToolChoice } from './tool-choice.ts';
 
 /** A bridged server, and its limits for clients. */
 export interface ServerConfig {
@@ -48,15 +49,6 @@ export interface Listing {
   readonly isRequired: boolean;
   /** The callers that may use the server, by their names; for others it does not exist. Undefined: all callers. */
   readonly callers: readonly string[] | undefined;
-}
-
-/**
- * The tools of a server that clients see and may call, as name patterns. An empty `include` means all; `exclude` has
- * precedence.
- */
-export interface ToolChoice {
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
 }
 
 export type Target = CommandTarget | UrlTarget | StreamTarget;

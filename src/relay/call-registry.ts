@@ -100,8 +100,9 @@ export class CallRegistry implements CallHost {
 
   /** Forwards a notification that belongs to no call. A notification has no answer, so failures are only logged. */
   notify(notification: Frame, caller: NotifyingCaller): void {
-    if (this.#isDraining || this.calls.answerToHidden(notification) !== undefined) return;
-    this.#callerLinks.send(notification, caller);
+    if (this.#isDraining) return;
+    const sent = this.calls.toServer(caller, notification);
+    if (sent.kind !== 'error') this.#callerLinks.send(sent, caller);
   }
 
   #checkLimits(principal: string, frame: Frame): void {

@@ -8,7 +8,7 @@ import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
+import { Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { Call, type Lane } from './call.ts';
 import type { Observing } from './client-presence.ts';
@@ -27,7 +27,7 @@ import {
   toolOf,
   wantsLogs,
 } from './observer.ts';
-import type { ToolFilter } from './tool-filter.ts';
+import type { ToolView } from './tool-view.ts';
 import { type CallTrace, describeForTrace, type Tracer } from './tracer.ts';
 
 /** Bytes of large open requests. The limit exists because some links keep a request until it is answered. */
@@ -54,8 +54,8 @@ export interface CallsOptions extends Observing {
   readonly slots: CapacityShare;
   /** Bytes of all large requests together. The request that exceeds the limit is still taken. */
   readonly bytes: CapacityShare;
-  /** Hides tools from the clients. Undefined if no tool is hidden. */
-  readonly tools?: ToolFilter | undefined;
+  /** The server's tools as its clients see them. Undefined if all tools are shown as they are. */
+  readonly tools?: ToolView | undefined;
   /** Largest part of a tool's result; see `limitToolResult`. 0 or undefined mean no limit. */
   readonly maxResultBytes?: number | undefined;
   /** Returns why a request is not taken now, or undefined if it is. Without this function every request is taken. */
@@ -66,6 +66,8 @@ export interface CallsOptions extends Observing {
 
 /** Routes the messages of a call, and leaves opening and ending it to `Calls`. */
 export interface CallOwner {
+  /** The authenticated caller. Undefined for a client at the other end of a pipe. */
+  readonly principal: string | undefined;
   /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
   /** Called when the call has just ended, before its client gets the answer. */
@@ -120,7 +122,7 @@ export class Calls implements Observing {
   readonly #slots: CapacityShare;
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
-  readonly #tools: ToolFilter | undefined;
+  readonly #tools: ToolView | undefined;
   /** 0 means no limit. */
   readonly #maxResultBytes: number;
   readonly #refusal: CallsOptions['refusal'];
@@ -179,8 +181,16 @@ export class Calls implements Observing {
     return call;
   }
 
-  /** Returns the request as it goes to the server. If calls are traced, the request carries the trace context. */
+  /**
+   * Returns the request as it goes to the server, or an error that answers it in place of the server. Observers and
+   * traces get the request as the client sent it, so that records name a tool as the client does.
+   */
   open(owner: CallOwner, call: Call, request: Frame): Frame {
+    return this.toServer(owner, this.#begin(owner, call, request));
+  }
+
+  /** Returns the request. If calls are traced, the request carries the trace context. */
+  #begin(owner: CallOwner, call: Call, request: Frame): Frame {
     this.#slots.take(1);
     if (call.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(call.requestBytes);
     const observer = this.#observerOfCall();
@@ -195,12 +205,13 @@ export class Calls implements Observing {
   }
 
   /**
-   * Returns the answer to a message that calls a hidden tool and must not reach the server. Undefined if the message
-   * may.
+   * Returns a message of a client as it goes to the server, or an error if it calls a tool that its client does not
+   * see. The error answers a request; a notification has no answer and is dropped.
    */
-  answerToHidden(message: Frame): Frame | undefined {
-    const refusal = this.#tools?.refusalOf(message);
-    return refusal && errorFrame(message.id === undefined ? undefined : idToken(message), refusal);
+  toServer({ principal }: Pick<CallOwner, 'principal'>, message: Frame): Frame {
+    if (this.#tools === undefined) return message;
+    const sent = this.#tools.toServer(message, principal);
+    return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
   }
 
   /** Returns the answer to a request that is not taken, and so was never open. */
@@ -253,25 +264,28 @@ export class Calls implements Observing {
 
   /**
    * Ends a call with the server's answer. Returns that answer as its client gets it: with the request's id, by
-   * which the client recognizes it, without hidden tools, and within the limit of results.
+   * which the client recognizes it, with the tools that the client sees, and within the limit of results.
    */
   answer(owner: CallOwner, call: Call, answer: Frame): Frame {
     call.settle();
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
-    const told = this.#asTold(call.method, named);
+    const told = this.#asTold(owner, call.method, named);
     this.#closed(owner, call);
     if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
     return told;
   }
 
-  #asTold(method: string, answer: Frame): Frame {
-    if (method === LIST_TOOLS) return this.#listTools(answer);
+  #asTold(owner: CallOwner, method: string, answer: Frame): Frame {
+    if (method === LIST_TOOLS) return this.#listTools(owner, answer);
     return this.#maxResultBytes === 0 ? answer : limitToolResult(answer, method, this.#maxResultBytes);
   }
 
-  /** Returns the answer to `tools/list` without hidden tools, and without promises that limited results may break. */
-  #listTools(answer: Frame): Frame {
-    const shown = this.#tools?.shown(answer) ?? answer;
+  /**
+   * Returns the answer to `tools/list` with the tools that the client sees, and without promises that limited results
+   * may break.
+   */
+  #listTools({ principal }: CallOwner, answer: Frame): Frame {
+    const shown = this.#tools?.toClient(answer, principal) ?? answer;
     const told = this.#maxResultBytes === 0 ? shown : withoutOutputSchemas(shown);
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;

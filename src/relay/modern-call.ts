@@ -127,8 +127,7 @@ export class ModernCall extends Call implements CallListener, CallOwner, CallOri
   start(request: Frame, metadata: RequestMetadata, server: CallServer): void {
     const { calls } = this.#host;
     const sent = calls.open(this, this, request);
-    const refused = calls.answerToHidden(sent);
-    if (refused !== undefined) return this.fromServer(refused);
+    if (sent.kind === 'error') return this.fromServer(sent);
     if (!server.take(this, sent, metadata) && this.isOpen) this.lane.pause();
   }
 

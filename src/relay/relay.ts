@@ -114,6 +114,10 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     if (call !== undefined) this.#questions.open(id, call);
   }
 
+  get principal(): string | undefined {
+    return this.#options.origin.principal;
+  }
+
   /** The process of the server, if this client has one to itself. */
   get process(): ServerProcess | undefined {
     return this.#link?.process;
@@ -167,9 +171,8 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#open.add(call);
     const sent = this.#calls.open(this, call, frame);
     if (call.method === SET_LEVEL) this.#presence.used('logging');
-    const refused = this.#calls.answerToHidden(sent);
-    if (refused === undefined) this.#toServer(sent, call);
-    else this.#answerFromServer(refused, call);
+    if (sent.kind === 'error') this.#answerFromServer(sent, call);
+    else this.#toServer(sent, call);
   }
 
   #refusal(call: Call, request: Frame): BridgeError | undefined {
@@ -186,7 +189,8 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELED) {
       // A notification has no answer, but a server may carry out a tool call that is sent as one.
-      return this.#calls.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
+      const sent = this.#calls.toServer(this, frame);
+      return sent.kind === 'error' ? undefined : this.#toServer(sent);
     }
     const canceled = findCanceledId(frame);
     const call = canceled && this.#open.find(canceled.value);

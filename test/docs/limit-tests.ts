@@ -135,7 +135,7 @@ export const LIMITS_IN_SOURCE: Readonly<
   },
   "characters of a tool's name, with a tool filter (`--include-tool`, `--exclude-tool`)": {
     constants: ['MAX_TOOL_NAME_LENGTH'],
-    tests: ['test/bridge/tool-patterns.test.ts'],
+    tests: ['test/config/tool-choice.test.ts'],
   },
   'messages in a batch': { constants: ['CLIENT_LIMITS'], tests: ['test/downstream/streamable-session/'] },
   'size of responses to a batch that wait for others; on a pipe, of all batches': {

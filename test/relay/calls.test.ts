@@ -10,10 +10,9 @@ import {
   sweepPeriodOf,
 } from '../../src/relay/calls.ts';
 import type { Observer } from '../../src/relay/observer.ts';
-import { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { type CallsParts, createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
+import { type CallsParts, createCalls, FakeObserver, ORIGIN, viewOfTools } from '../support/calls.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -34,6 +33,7 @@ function open(parts: CallsParts = {}): Opened {
   const over: Call[] = [];
   const owner = {
     over,
+    principal: ORIGIN.principal,
     describe: () => ({ ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' }) as const,
     ended: (call: Call) => void over.push(call),
   };
@@ -348,7 +348,7 @@ test('the observer of a server gets the lists of tools as clients get them, and 
   const lists: string[] = [];
   const { started, wrote, failed } = { started: () => {}, wrote: () => {}, failed: () => {} };
   const listedTools = (list: Frame) => void lists.push(list.bytes.toString());
-  const tools = new ToolFilter((name) => name === 'hidden');
+  const tools = viewOfTools({ isHidden: (name) => name === 'hidden' });
   const { calls, owner, open: begin } = open({ tools, serverObserver: { started, wrote, failed, listedTools } });
   const result = { tools: [{ name: 'hidden' }, { name: 'shown' }] };
   const told = calls.answer(owner, begin({ id: 1, method: 'tools/list' }), serverFrame({ id: 1, result }));

@@ -2,8 +2,9 @@ import type { BridgeError } from '../../src/errors.ts';
 import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Call } from '../../src/relay/call.ts';
 import type { Calls } from '../../src/relay/calls.ts';
+import type { ClientOrigin } from '../../src/relay/observer.ts';
 import { Relay } from '../../src/relay/relay.ts';
-import type { ToolFilter } from '../../src/relay/tool-filter.ts';
+import type { ToolView } from '../../src/relay/tool-view.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { createCalls, FakeObserver, ORIGIN } from '../support/calls.ts';
 import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
@@ -25,7 +26,8 @@ export interface RelayPairOptions {
   /** False: the test joins the two ends itself. */
   readonly joined?: boolean;
   readonly era?: Era;
-  readonly tools?: ToolFilter;
+  readonly tools?: ToolView;
+  readonly origin?: ClientOrigin;
 }
 
 /** A relay between a client and a server that only keep what they get. */
@@ -45,6 +47,7 @@ export class RelayPair {
     joined = true,
     era = 'legacy',
     tools,
+    origin = ORIGIN,
   }: RelayPairOptions = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
@@ -52,7 +55,7 @@ export class RelayPair {
     this.relay = new Relay({
       log,
       calls: this.calls,
-      origin: ORIGIN,
+      origin,
       era,
       requestTimeoutMs,
       maxCallTimeMs,

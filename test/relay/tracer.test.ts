@@ -26,7 +26,7 @@ class FakeTracer implements Tracer {
 function open(request: Frame, tracer: Tracer | undefined) {
   const observer = new FakeObserver();
   const calls = createCalls(new FakeClock(), { observer, tracer });
-  const owner = { describe: () => CLIENT, ended: () => undefined };
+  const owner = { principal: CLIENT.principal, describe: () => CLIENT, ended: () => undefined };
   const call = calls.receive(request, new FakeLane());
   return { observer, calls, owner, call, sent: calls.open(owner, call, request) };
 }

@@ -17,7 +17,7 @@ import {
   type ServerObserver,
   ServerSpeech,
 } from '../../src/relay/observer.ts';
-import type { ToolFilter } from '../../src/relay/tool-filter.ts';
+import { type ToolShape, ToolView, type ToolViewOptions } from '../../src/relay/tool-view.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 
 /** The parts of `Calls` that a test may set. */
@@ -26,7 +26,7 @@ export interface CallsParts {
   readonly tracer?: Tracer | undefined;
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
-  readonly tools?: ToolFilter | undefined;
+  readonly tools?: ToolView | undefined;
   readonly maxResultBytes?: number;
   readonly serverObserver?: ServerObserver;
   readonly maxOpen?: number;
@@ -51,6 +51,19 @@ export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
     server: ORIGIN.server,
     ...new CallCapacity(maxOpen, maxBytes).share(),
   });
+}
+
+export interface ViewParts extends Partial<Omit<ToolViewOptions, 'shapes'>> {
+  readonly shapes?: Readonly<Record<string, Partial<ToolShape>>>;
+}
+
+/** A view in which tools are shown as they are where the test says nothing else. */
+export function viewOfTools({ shapes = {}, ...parts }: ViewParts): ToolView {
+  const whole = Object.entries(shapes).map(
+    ([name, shape]) => [name, { name: undefined, title: undefined, description: undefined, ...shape }] as const,
+  );
+  const rest = { isHidden: () => false, isForCaller: undefined, log: { warn() {} } };
+  return new ToolView({ ...rest, ...parts, shapes: new Map(whole) });
 }
 
 export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: 'someone', server: 'a server' };

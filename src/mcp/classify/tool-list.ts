@@ -17,7 +17,7 @@ export interface ListedTool {
   readonly isTask: boolean;
 }
 
-interface ToolList {
+export interface ToolList {
   /** The array that holds the tools. */
   readonly list: Span;
   readonly items: readonly {
@@ -34,7 +34,7 @@ const UNICODE_ESCAPE = Buffer.from('\\u');
 const NO_HEADERS: HeaderAnnotations = { headers: [] };
 
 /** Returns undefined if the frame is no list of tools, or has more values than are parsed. */
-function readToolList(frame: Frame): ToolList | undefined {
+export function readToolList(frame: Frame): ToolList | undefined {
   const { kind, bytes } = frame;
   if (kind !== 'result') return undefined;
   const list = findUnmistakable(frame, frame.payloadStart, 'tools');
@@ -87,7 +87,10 @@ export function readToolPage(frame: Frame): ToolPage | undefined {
   const { list, items } = read;
   const kept = items.filter(({ tool }) => tool === undefined || !('invalid' in tool.annotations));
   const { nextCursor, ttlMs } = readFields(frame, ['nextCursor', 'ttlMs']);
-  const replacement = kept.length === items.length ? undefined : joinItems(frame.bytes, kept);
+  const replacement =
+    kept.length === items.length
+      ? undefined
+      : joinTools(kept.map(({ span: { start, end } }) => frame.bytes.subarray(start, end)));
   return {
     tools: items.flatMap(({ tool }) => tool ?? []),
     nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
@@ -96,29 +99,12 @@ export function readToolPage(frame: Frame): ToolPage | undefined {
   };
 }
 
-/**
- * A result of `tools/list` without the hidden tools, and without items whose name is unclear. Returns undefined if the
- * list itself cannot be read.
- */
-export function withoutTools(frame: Frame, isHidden: (name: string) => boolean): Frame | undefined {
-  const { bytes, payloadStart } = frame;
-  if (findUnmistakable(frame, payloadStart, 'tools') === undefined) return frame;
-  const read = readToolList(frame);
-  if (read === undefined) return undefined;
-  const kept = read.items.filter(({ tool }) => tool !== undefined && !isHidden(tool.name));
-  if (kept.length === read.items.length) return frame;
-  return editFrame(frame, [{ ...read.list, replacement: joinItems(bytes, kept) }]);
-}
-
 const OPEN = Buffer.from('[');
 const BETWEEN = Buffer.of(COMMA);
 const CLOSE = Buffer.from(']');
 
-/** Joins the items, each byte for byte. */
-function joinItems(bytes: Buffer, items: ToolList['items']): Buffer {
-  const parts = items.flatMap(({ span: { start, end } }, index) => [
-    index === 0 ? OPEN : BETWEEN,
-    bytes.subarray(start, end),
-  ]);
-  return Buffer.concat(items.length === 0 ? [OPEN, CLOSE] : [...parts, CLOSE]);
+/** Returns a list of these tools, each byte for byte. */
+export function joinTools(tools: readonly Buffer[]): Buffer {
+  const parts = tools.flatMap((tool, index) => [index === 0 ? OPEN : BETWEEN, tool]);
+  return Buffer.concat(tools.length === 0 ? [OPEN, CLOSE] : [...parts, CLOSE]);
 }

@@ -52,6 +52,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     tools: {
       include: given.get('includeTool'),
       exclude: given.get('excludeTool'),
+      shapes: new Map(),
     },
     sessions,
     limits: {

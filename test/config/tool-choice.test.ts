@@ -1,13 +1,15 @@
 import test from 'ava';
-import { compileToolChoice, MAX_TOOL_NAME_LENGTH } from '../../src/bridge/create-dialer.ts';
+import { compileToolChoice, MAX_TOOL_NAME_LENGTH } from '../../src/config/tool-choice.ts';
+
+const ALL = { include: [], exclude: [], shapes: new Map() };
 
 function shownOf(choice: { readonly include?: string[]; readonly exclude?: string[] }, names: readonly string[]) {
-  const isHidden = compileToolChoice({ include: [], exclude: [], ...choice });
+  const isHidden = compileToolChoice({ ...ALL, ...choice });
   return names.filter((name) => isHidden?.(name) !== true);
 }
 
 test('without patterns nothing is hidden', (t) => {
-  t.is(compileToolChoice({ include: [], exclude: [] }), undefined);
+  t.is(compileToolChoice(ALL), undefined);
 });
 
 test('tools are shown that one pattern includes and none excludes', (t) => {
@@ -20,4 +22,18 @@ test('a name that is too long for any tool is hidden, whatever the patterns say'
   const longest = 'x'.repeat(MAX_TOOL_NAME_LENGTH);
   t.deepEqual(shownOf({ include: ['*'] }, [longest, `${longest}x`]), [longest]);
   t.deepEqual(shownOf({ exclude: ['y'] }, [longest, `${longest}x`]), [longest]);
+});
+
+test('a tool that is hidden by its name is hidden, whatever the patterns say', (t) => {
+  const shape = { name: undefined, title: undefined, description: undefined, callers: undefined };
+  const shapes = new Map([
+    ['a', { ...shape, isHidden: true }],
+    ['b', { ...shape, isHidden: false }],
+  ]);
+  const isHidden = compileToolChoice({ include: ['a', 'b'], exclude: ['b'], shapes });
+  t.deepEqual(
+    ['a', 'b'].map((name) => isHidden?.(name)),
+    [true, true],
+  );
+  t.is(compileToolChoice({ ...ALL, shapes: new Map([['b', { ...shape, isHidden: false }]]) }), undefined);
 });
