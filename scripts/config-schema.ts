@@ -3,6 +3,7 @@ import { toJSONSchema } from 'zod';
 import { ENTRY_SCHEMA, type ENTRY_SHAPE } from '../src/cli/config-file/entry-schema.ts';
 import { loginKeyOf } from '../src/cli/config-file/portage-key.ts';
 import { OPTIONS, type Option, type OptionScope } from '../src/cli/options/option-table.ts';
+import { TOOL_NAME } from '../src/cli/parse/servers/tool-value.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -54,6 +55,24 @@ const OWN: Schema = {
   callers: {
     ...listOfTexts(),
     description: 'Names of the only callers that may use this server; for others it does not exist',
+  },
+  tools: {
+    type: 'object',
+    description: 'How clients see single tools, by the names that the server gives them',
+    additionalProperties: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', pattern: TOOL_NAME.source, description: 'Name that clients see' },
+        title: { type: 'string', description: 'Title that clients see' },
+        description: { type: 'string', description: 'Description that clients see' },
+        hidden: { type: 'boolean', description: 'Whether clients neither see nor call the tool' },
+        callers: {
+          ...listOfTexts(),
+          description: 'Names of the only callers that may use this tool; for others it does not exist',
+        },
+      },
+      additionalProperties: false,
+    },
   },
 };
 

@@ -68,6 +68,10 @@ export interface ServerOptions {
   readonly includeTool?: string | readonly string[] | undefined;
   /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
+  /** Show the tool that the server calls OLD to clients as NEW. */
+  readonly renameTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
+  /** Show clients this description of the tool that the server calls NAME. */
+  readonly describeTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */

@@ -42,6 +42,20 @@ export interface EntryOptions extends ServerOptions {
    * With several servers: names of the only callers that may use this one. For other callers the server does not exist.
    */
   readonly callers?: readonly string[] | undefined;
+  /** How clients see single tools, by the names that the server gives them. */
+  readonly tools?: Readonly<Record<string, ToolOptions>> | undefined;
+}
+
+/** How clients see one tool. What is left out stays as the server has it. */
+export interface ToolOptions {
+  /** Name that clients see: 1 to 128 letters, digits, `_`, `-` and `.`. */
+  readonly name?: string | undefined;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  /** True if clients neither see nor call the tool. Default: false. */
+  readonly hidden?: boolean | undefined;
+  /** Names of the only callers that may use the tool. For other callers it does not exist. */
+  readonly callers?: readonly string[] | undefined;
 }
 
 /** A single server at the paths of the bridge, or several, each below its name: `/<name>/mcp`. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { readToolName } from '../mcp/classify/ambiguity.ts';
 import { asPrivate, type ShapeTool, shapeTools, type ToolTexts, withToolName } from '../mcp/translate/shape-tools.ts';
 import { CALL_TOOL } from '../mcp/vocabulary/methods.ts';
-import { encodeJson } from '../mcp/vocabulary/payload.ts';
+import { encodeJson, readField } from '../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../wire/frame.ts';
@@ -53,9 +53,12 @@ export class ToolView {
   readonly #texts = new Map<string, ToolTexts>();
   /** Names of the server's tools that are not shown because another tool has their name, as far as they were logged. */
   readonly #displaced = new Set<string>();
+  /** Tools with settings that no list has had so far. Empty once their absence was logged. */
+  readonly #unlisted: Set<string>;
 
   constructor(options: ToolViewOptions) {
     this.#options = options;
+    this.#unlisted = new Set(options.shapes.keys());
     for (const [own, { name, title, description }] of options.shapes) {
       if (options.isHidden(own)) continue;
       const isRenamed = name !== undefined && name !== own;
@@ -94,12 +97,24 @@ export class ToolView {
   toClient(list: Frame, principal: string | undefined): Frame {
     if (list.kind !== 'result') return list;
     const shapeTool: ShapeTool = (own) => {
+      this.#unlisted.delete(own);
       if (!this.#isShown(own, principal) || this.#isDisplaced(own)) return 'hidden';
       return this.#texts.get(own) ?? 'as-is';
     };
     const shown = shapeTools(list, shapeTool);
     if (shown === undefined) return errorFrame(idToken(list), UNREADABLE_LIST);
+    if (this.#unlisted.size > 0 && readField(list, 'nextCursor') === undefined) this.#warnOfUnlisted();
     return this.#options.isForCaller === undefined ? shown : asPrivate(shown);
+  }
+
+  /** Called after the last page of a list. A misspelled name would otherwise hide or restrict nothing unnoticed. */
+  #warnOfUnlisted(): void {
+    const names = [...this.#unlisted].map((name) => JSON.stringify(name));
+    this.#unlisted.clear();
+    const more = names.length > MAX_NAMES_LOGGED ? ` and ${names.length - MAX_NAMES_LOGGED} more` : '';
+    this.#options.log.warn(
+      `the server has not listed these tools, for which there are settings: ${names.slice(0, MAX_NAMES_LOGGED).join(', ')}${more}; check their names, which are those that the server uses`,
+    );
   }
 
   /** Returns true if clients know another tool by this name, and this tool has no other name. */
@@ -116,6 +131,8 @@ export class ToolView {
     return true;
   }
 }
+
+const MAX_NAMES_LOGGED = 10;
 
 const UNCLEAR_NAME: RpcError = {
   code: INVALID_PARAMS,

@@ -197,6 +197,10 @@ Every server: protocol and tools
                                        calls to all others (repeatable)
   --exclude-tool <glob>                Hide tools whose names match this pattern and refuse calls to
                                        them; wins over --include-tool (repeatable)
+  --rename-tool <OLD=NEW>              Show the tool that the server calls OLD to clients as NEW
+                                       (repeatable)
+  --describe-tool <NAME=TEXT>          Show clients this description of the tool that the server
+                                       calls NAME (repeatable)
 
 Servers started as a command
   --map-header <Name=VARIABLE>         Pass this request header to the caller's own server process,

@@ -20,7 +20,12 @@ test('docs/reference/config.schema.json takes files of hosts, with what is ours'
           args: ['x'],
           env: { A: 1, B: null },
           trust: true,
-          portage: { isolation: 'shared', callers: ['x'] },
+          portage: {
+            isolation: 'shared',
+            callers: ['x'],
+            tools: { a: { name: 'b', title: 'B', description: '', hidden: false, callers: ['x'] } },
+            renameTool: { c: 'd' },
+          },
         },
         c: { url: 'https://c.example', portage: { login: { resource: 'none', params: { a: 'b' }, token: 'id' } } },
         b: { url: 'https://b.example', headers: { A: 'b' }, timeout: 1000, portage: { login: 'on-demand' } },
@@ -38,6 +43,8 @@ test('docs/reference/config.schema.json finds what is not right', (t) => {
     { servers: { a: { args: 'x' } } },
     { mcpServers: { a: { portage: { isolation: 'none' } } } },
     { portage: { sse: 'no' } },
+    { mcpServers: { a: { portage: { tools: { a: { name: 'b c' } } } } } },
+    { mcpServers: { a: { portage: { tools: { a: { rename: 'b' } } } } } },
     { mcpServers: { a: { portage: { login: 'always' } } } },
     { mcpServers: { a: { portage: { login: { token: 'both' } } } } },
   ]) {

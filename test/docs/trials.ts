@@ -38,6 +38,8 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'npx -y mcp-portage --isolation shared -- node server.js': ACCEPTED,
   "npx -y mcp-portage --include-tool 'read_*' --exclude-tool '*_secret' -- npx -y @modelcontextprotocol/server-filesystem .":
     { kind: 'serves', tools: /^(read_\w+,?)+$/ },
+  "npx -y mcp-portage --rename-tool read_text_file=read --describe-tool 'read_text_file=Reads one file as text.' -- npx -y @modelcontextprotocol/server-filesystem .":
+    { kind: 'serves', tools: /(^|,)read(,|$)/ },
   'npx -y mcp-portage serve https://old.example/sse': ACCEPTED,
   'npx -y mcp-portage serve https://new.example/mcp': ACCEPTED,
   'npx -y mcp-portage --config .mcp.json': MANY,

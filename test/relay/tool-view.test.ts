@@ -297,6 +297,24 @@ test('a new name leads to the renamed tool before and after the server lists one
   t.regex(warnings[0] ?? '', /the server's tool \\"find\\", because its tool \\"find_v2\\" is shown by that name/);
 });
 
+test('after the last page the log names, once, the tools with settings that were not listed', (t) => {
+  const warnings: string[] = [];
+  const log = { warn: (said: unknown) => void warnings.push(String(said)) };
+  const { pair, request } = openSession({ shapes: { a: {}, b: { name: 'c' }, 'd"': { title: 'D' } }, log });
+  for (const [id, result] of [
+    [1, { tools: [{ name: 'a' }], nextCursor: 'x' }],
+    [2, { tools: [{ name: 'other' }] }],
+    [3, { tools: [] }],
+  ] as const) {
+    t.is(warnings.length, id === 3 ? 1 : 0);
+    request(LIST);
+    pair.server({ id, result });
+  }
+  t.deepEqual(warnings, [
+    'the server has not listed these tools, for which there are settings: "b", "d\\""; check their names, which are those that the server uses',
+  ]);
+});
+
 test('a tool that is hidden leaves its name to another one, and has none itself', (t) => {
   const { pair, told, request } = openSession({
     isHidden: (name) => name === 'find' || name === 'gone',

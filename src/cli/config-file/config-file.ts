@@ -41,4 +41,18 @@ export interface WrittenServer {
   readonly isRequired: boolean;
   /** Names of the callers that may use the server; undefined if all callers may. */
   readonly callers: readonly string[] | undefined;
+  /** Settings of single tools, by the names that the server gives them. */
+  readonly tools: ReadonlyMap<string, WrittenTool>;
+}
+
+/** A tool under `portage.tools`. What is undefined stays as the server has it. */
+export interface WrittenTool {
+  readonly place: Place;
+  /** The name that clients see. */
+  readonly name: string | undefined;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+  readonly isHidden: boolean;
+  /** Names of the callers that may use the tool; undefined if all callers may. */
+  readonly callers: readonly string[] | undefined;
 }

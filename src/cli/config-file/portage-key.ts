@@ -1,4 +1,4 @@
-/** Reads our own key `portage`: options, named as on the command line or in camel case, and the callers of a server. */
+/** Reads our own key `portage`: options, named as on the command line or in camel case, and what only a server has. */
 import type { Target } from '../../config/server.ts';
 import { HOW_SERVERS_ARE_USED } from '../options/applicable.ts';
 import { type GivenOption, type OptionLayer, type ReadValue, readValue } from '../options/given-options.ts';
@@ -6,9 +6,11 @@ import { flagOf, toCamelCase, toKebabCase } from '../options/option-names.ts';
 import { findOption, OPTIONS, type Option, type OptionName } from '../options/option-table.ts';
 import type { ReadingContext } from '../options/value-type.ts';
 import { suggest } from '../suggest.ts';
+import type { WrittenTool } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
 import { quoteKey } from './file-report.ts';
+import { readCallers, readPortageTools, TOOLS } from './portage-tools.ts';
 
 export const PORTAGE = 'portage';
 
@@ -18,6 +20,7 @@ export interface EntryPortage {
   readonly isRequired: boolean | undefined;
   /** Undefined if all callers may use the server. */
   readonly callers: readonly string[] | undefined;
+  readonly tools: ReadonlyMap<string, WrittenTool>;
 }
 
 /**
@@ -41,7 +44,12 @@ export function readEntryPortage(
     const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
     return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
   });
-  return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
+  return {
+    options,
+    isRequired: readRequired(members, path, context),
+    callers: readCallers(members.get('callers'), [...path, 'callers'], context),
+    tools: readPortageTools(members.get(TOOLS), [...path, TOOLS], context),
+  };
 }
 
 /** @param path the path of the node */
@@ -70,7 +78,7 @@ const ON_COMMAND_LINE = 'belongs on the command line.';
 const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
 
 /** Keys under `portage` that are not options. */
-const OWN_KEYS: readonly string[] = ['required', 'callers'];
+const OWN_KEYS: readonly string[] = ['required', 'callers', TOOLS];
 
 /** Explains why an option cannot be set here. */
 type Refuse = (option: Option) => string | undefined;
@@ -230,27 +238,4 @@ function readRequired(
   if (node === undefined || node.kind === 'boolean') return node?.value;
   report.mistake(node.at, [...path, 'required'], `expected true or false, got ${KIND_NAMES[node.kind]}.`);
   return undefined;
-}
-
-function readCallers(
-  members: ReadonlyMap<string, ConfigNode>,
-  path: Path,
-  context: EntryContext,
-): readonly string[] | undefined {
-  const node = members.get('callers');
-  if (node === undefined) return undefined;
-  const place = [...path, 'callers'];
-  if (node.kind !== 'list') {
-    context.report.mistake(node.at, place, `expected an array of names of callers, got ${KIND_NAMES[node.kind]}.`);
-    return undefined;
-  }
-  return node.items.flatMap((item, index) => {
-    const name = item.kind === 'text' ? expandText(item, [...place, index], context) : undefined;
-    if (name !== undefined && name !== '') return [name];
-    if (item.kind !== 'text' || name === '') {
-      const got = item.kind === 'text' ? 'an empty text' : KIND_NAMES[item.kind];
-      context.report.mistake(item.at, [...place, index], `expected the name of a caller, got ${got}.`);
-    }
-    return [];
-  });
 }

@@ -85,6 +85,7 @@ export function readServer(
     options: options.all(),
     isRequired: portage.isRequired ?? entry.required ?? false,
     callers: portage.callers,
+    tools: portage.tools,
   };
 }
 

@@ -42,6 +42,7 @@ import {
   port,
   positiveCount,
   positiveDuration,
+  renaming,
   resource,
   resultSize,
   scopes,
@@ -52,6 +53,7 @@ import {
   text,
   tokenEndpoint,
   tokenSource,
+  toolText,
 } from './value-types.ts';
 
 /**
@@ -257,6 +259,14 @@ const PROTOCOL = group(
       'Hide tools whose names match this pattern and refuse calls to them; wins over --include-tool',
       { verbs: ['serve', 'connect'] },
     ),
+    renameTool: list(renaming, 'Show the tool that the server calls OLD to clients as NEW', {
+      verbs: ['serve', 'connect'],
+      scope: 'one-server',
+    }),
+    describeTool: list(toolText, 'Show clients this description of the tool that the server calls NAME', {
+      verbs: ['serve', 'connect'],
+      scope: 'one-server',
+    }),
   },
 );
 

@@ -22,6 +22,13 @@ import {
   parseResource,
   parseTokenEndpoint,
 } from '../parse/servers/login-value.ts';
+import {
+  checkRenaming,
+  checkToolText,
+  parseRenaming,
+  parseToolText,
+  type TextOfTool,
+} from '../parse/servers/tool-value.ts';
 import * as value from '../parse/value.ts';
 import type { Parsed, ValueType } from './value-type.ts';
 
@@ -91,6 +98,19 @@ export const scopes: ValueType<readonly string[]> = { placeholder: 'scope', read
 export const storePrefix: ValueType<string> = { placeholder: 'text', read: value.parseStorePrefix };
 export const namePattern: ValueType<string> = { placeholder: 'glob', read: value.parseNamePattern };
 export const mappedHeader = { placeholder: 'Name=VARIABLE', read: parseMappedHeader };
+/** A tool's new name; the name that the server gives the tool comes first. */
+export const renaming: ValueType<TextOfTool> = {
+  placeholder: 'OLD=NEW',
+  read: parseRenaming,
+  readMember: checkRenaming,
+};
+/** A text for a tool; the name that the server gives the tool comes first. */
+export const toolText: ValueType<TextOfTool> = {
+  placeholder: 'NAME=TEXT',
+  separator: '\n',
+  read: parseToolText,
+  readMember: checkToolText,
+};
 export const assignment = { placeholder: 'NAME=value', read: parseAssignment, isSecret: true } as const;
 
 export const header: ValueType<{ readonly name: string; readonly value: string }> = {

@@ -74,7 +74,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const servers: ParsedServer[] = [];
   if (target !== undefined) {
     const own = new GivenOptions(process, { ...use, target: target.kind });
-    servers.push(parseServer({ ...from, given: own, target, listing: undefined }));
+    servers.push(parseServer({ ...from, given: own, target, listing: undefined, writtenTools: new Map() }));
   }
   const isStrict = given.get('strictConfig');
   const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, process, isStrict, spelling });

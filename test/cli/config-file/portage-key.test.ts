@@ -148,6 +148,35 @@ test('our own key has the last word over what hosts call otherwise; lists are jo
   );
 });
 
+test('tools are described by the names that the server gives them', async (t) => {
+  const tools = {
+    find_v2: { name: 'find', title: 'Find', description: `Finds in \${TEAM}`, hidden: false, callers: ['alice'] },
+    drop: { hidden: true },
+  };
+  const { servers } = await read(
+    { mcpServers: { a: { command: 'x', portage: { tools } } } },
+    { env: { TEAM: 'sales' } },
+  );
+  const none = { name: undefined, title: undefined, description: undefined, callers: undefined };
+  const placed = [...(servers[0]?.tools ?? [])].map(([name, { place, ...rest }]) => [name, place.kind, rest]);
+  t.deepEqual<unknown, unknown>(placed, [
+    [
+      'find_v2',
+      'file',
+      { name: 'find', title: 'Find', description: 'Finds in sales', isHidden: false, callers: ['alice'] },
+    ],
+    ['drop', 'file', { ...none, isHidden: true }],
+  ]);
+});
+
+test('tools and new names belong to one server', async (t) => {
+  const one = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
+  t.deepEqual(await topRefusals({ tools: {} }), [`tools: ${one}`]);
+  t.deepEqual(await topRefusals({ renameTool: { a: 'b' } }), [`renameTool: ${one}`]);
+  const { options } = await readEntry({ command: 'x', portage: { renameTools: { a: 'b' }, describeTool: ['a=b'] } });
+  t.deepEqual(options, { cwd, renameTool: [['a', 'b']], describeTool: [['a', 'b']] });
+});
+
 test('required and callers are no options', async (t) => {
   const { servers } = await read({
     mcpServers: {
@@ -221,6 +250,20 @@ for (const [portage, refusal] of [
   [{ callers: 'alice' }, 'callers: expected an array of names of callers, got a string.'],
   [{ callers: ['alice', 1] }, 'callers[1]: expected the name of a caller, got a number.'],
   [{ callers: [''] }, 'callers[0]: expected the name of a caller, got an empty text.'],
+  [{ tools: ['a'] }, 'tools: expected an object, got an array.'],
+  [{ tools: { a: 'b' } }, 'tools.a: expected an object, got a string.'],
+  [
+    { tools: { a: { descripton: 'x' } } },
+    'tools.a.descripton: a tool has no setting "descripton"; did you mean description?',
+  ],
+  [{ tools: { a: { zzz: 1 } } }, 'tools.a.zzz: a tool has no setting "zzz".'],
+  [{ tools: { a: { title: 1 } } }, 'tools.a.title: expected a string, got a number.'],
+  [
+    { tools: { 'a b': { name: 'c d' } } },
+    'tools["a b"].name: expected the name of a tool, 1 to 128 letters, digits, "_", "-" and ".", got something else.',
+  ],
+  [{ tools: { a: { hidden: 'yes' } } }, 'tools.a.hidden: expected true or false, got a string.'],
+  [{ tools: { a: { callers: 'alice' } } }, 'tools.a.callers: expected an array of names of callers, got a string.'],
   [[], ': expected an object, got an array.'],
 ] as const) {
   test(`in an entry ${JSON.stringify(portage)} is refused`, async (t) => {

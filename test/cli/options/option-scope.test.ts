@@ -58,6 +58,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   protocol: EVERYWHERE,
   includeTool: RUNNING,
   excludeTool: RUNNING,
+  renameTool: RUNNING,
+  describeTool: RUNNING,
   mapHeader: ['serve command'],
   cwd: OF_COMMANDS,
   env: OF_COMMANDS,

@@ -54,7 +54,7 @@ const server = {
     proxyEnv: {},
   },
   mapHeaders: [],
-  tools: { include: [], exclude: [] },
+  tools: { include: [], exclude: [], shapes: new Map() },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
     isolation: 'session',
@@ -251,6 +251,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   protocol: ['legacy'],
   includeTool: ['read_*', 'list_*'],
   excludeTool: ['*_all'],
+  renameTool: ['read_v2=read', 'a=b=c'],
+  describeTool: ['read_v2=Reads, a=b'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
   headerFile: ['headers.txt'],
   // With it there would be nothing to log in for.
@@ -381,9 +383,23 @@ const hubs = ['wss://hub.example/a?key=b', 'ws://localhost:1/hub'].map((url) => 
   caFile: '/work-dir/hub.pem',
   proxyEnv: {},
 }));
+const plainTool = {
+  name: undefined,
+  title: undefined,
+  description: undefined,
+  isHidden: false,
+  callers: undefined,
+};
 const always = {
   protocol: 'legacy',
-  tools: { include: ['read_*', 'list_*'], exclude: ['*_all'] },
+  tools: {
+    include: ['read_*', 'list_*'],
+    exclude: ['*_all'],
+    shapes: new Map([
+      ['read_v2', { ...plainTool, name: 'read', description: 'Reads, a=b' }],
+      ['a=b', { ...plainTool, name: 'c' }],
+    ]),
+  },
   limits: {
     maxMessageBytes: 1_048_576,
     maxLineBytes: 1_048_576,
@@ -704,6 +720,18 @@ test(excludes, '--path /readyz', /taken by what the bridge tells of itself/);
 test(excludes, '--prewarm 2 --isolation shared', /expected at most 1/);
 test(excludes, '--prewarm 9 --max-sessions 8', /^--prewarm 9 .* --max-sessions allows/);
 test(excludes, '--prewarm 9 --max-children 8', /^--prewarm 9 .* --max-children allows/);
+test(
+  excludes,
+  '--rename-tool a=c --rename-tool b=c',
+  /^--rename-tool: the tools "a" and "b" would both be called "c"; /,
+);
+test(
+  excludes,
+  '--rename-tool a=b --describe-tool b=x',
+  /^--rename-tool: the tools "a" and "b" would both be called "b"; /,
+);
+test(excludes, '--rename-tool a=b --rename-tool a=c', /^--rename-tool names the tool "a" twice/);
+test(excludes, '--describe-tool a=b --describe-tool a=c', /^--describe-tool names the tool "a" twice/);
 test(excludes, '--header X:1', /^--header is for a server that is reached by its URL/);
 
 test('where callers have several names, one of them gets half of the sessions unless told otherwise', (t) => {
@@ -741,4 +769,15 @@ test('warns of a variable that looks like a misspelled setting', (t) => {
   t.deepEqual(parse([], { MCP_PORTAGE_MAX_SESSION: '3' }).warnings, [
     'MCP_PORTAGE_MAX_SESSION is not a setting of mcp-portage; did you mean MCP_PORTAGE_MAX_SESSIONS?',
   ]);
+});
+
+test('two tools may swap their names, and the name of a hidden one is free', (t) => {
+  for (const argv of [
+    ['--rename-tool', 'a=b', '--rename-tool', 'b=a'],
+    ['--rename-tool', 'a=b', '--describe-tool', 'b=x', '--exclude-tool', 'b'],
+    ['--rename-tool', 'a=b', '--describe-tool', 'b=x', '--include-tool', 'a'],
+    ['--rename-tool', 'a=a'],
+  ]) {
+    t.is(parseLine([...argv, '--', 'x']).config.servers[0].tools.shapes.get('a')?.name, argv[1]?.slice(2));
+  }
 });

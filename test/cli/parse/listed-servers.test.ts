@@ -142,6 +142,61 @@ test('callers are names of tokens, and with subject: those of an issuer', async 
   t.deepEqual(config.servers[0].listing?.callers, ['token:alice', 'https://id.example#u-7']);
 });
 
+const withTools = (tools: object, portage = {}) => ({
+  mcpServers: { one: { command: 'a', portage: { tools, ...portage } } },
+});
+
+test('what an entry says of a tool is joined with the options, which override it', async (t) => {
+  const tools = {
+    a: { name: 'b', title: 'T', description: 'D', callers: ['alice', 'subject:u-7'] },
+    c: { hidden: true },
+  };
+  const issuer = ['--auth-issuer', 'https://id.example', '--base-url', 'https://tools.example'];
+  const { config } = await parse(withTools(tools, { describeTool: { a: 'E', d: 'F' } }), ...issuer);
+  const none = { name: undefined, title: undefined, description: undefined, isHidden: false, callers: undefined };
+  t.deepEqual(
+    [...config.servers[0].tools.shapes],
+    [
+      ['a', { ...none, name: 'b', title: 'T', description: 'E', callers: ['token:alice', 'https://id.example#u-7'] }],
+      ['c', { ...none, isHidden: true }],
+      ['d', { ...none, description: 'F' }],
+    ],
+  );
+  const connected = await parse(withTools({ a: { name: 'b' } }), 'connect', '--rename-tool', 'a=x');
+  t.is(connected.config.servers[0].tools.shapes.get('a')?.name, 'x');
+});
+
+test('two tools with one name are a mistake, which names both and the place', async (t) => {
+  const both = { a: { name: 'c' }, b: { name: 'c' } };
+  t.regex(
+    await refusal(withTools(both)),
+    /^ERR_CONFIG_COMBINATION mcp\.json:1:\d+ \(mcpServers\.one\.portage\.tools\.b\): the tools "a" and "b" would both be called "c"/,
+  );
+  t.regex(
+    await refusal(withTools({ a: { name: 'b' }, b: { title: 'B' } })),
+    /tools "a" and "b" would both be called "b"/,
+  );
+  t.regex(
+    await refusal(withTools({ b: { title: 'B' } }), 'connect', '--rename-tool', 'a=b'),
+    /--rename-tool: the tools "b" and "a"/,
+  );
+  t.is(await refusal(withTools({ a: { name: 'b' }, b: { name: 'a' } })), 'accepted');
+  t.is(await refusal(withTools({ a: { name: 'b' }, b: { hidden: true } })), 'accepted');
+  const { leftOut, warnings } = await parse(
+    { mcpServers: { ...withTools(both).mcpServers, two: { command: 'b' } } },
+    'serve',
+  );
+  t.deepEqual(leftOut, ['one']);
+  t.regex(warnings.join(), /"one" is left out, .* would both be called "c"/);
+});
+
+test('callers of a tool without a way to know who calls are a mistake', async (t) => {
+  t.regex(
+    await refusal(withTools({ a: { callers: ['alice'] } })),
+    /^ERR_CONFIG_COMBINATION .*portage\.tools\.a\): callers says who may use this tool, but callers are not authenticated; .*--auth-token/,
+  );
+});
+
 test('callers without a way to know who calls are a mistake', async (t) => {
   const entry = { command: 'a', portage: { callers: ['alice'] } };
   t.regex(

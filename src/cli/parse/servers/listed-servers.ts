@@ -18,6 +18,7 @@ import {
   optionOf,
 } from '../../options/option-table.ts';
 import { suggest } from '../../suggest.ts';
+import { principalOf, refuseUnauthenticated } from '../listener/named-callers.ts';
 import type { Environment } from './child-environment.ts';
 import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
 
@@ -74,7 +75,7 @@ export function parseListed(file: ConfigFile, request: ListedRequest): ParsedLis
  */
 function isFaultOfEntry(server: WrittenServer, common: Common): boolean {
   try {
-    parseOne({ ...server, options: new Map(), callers: undefined }, common);
+    parseOne({ ...server, options: new Map(), callers: undefined, tools: new Map() }, common);
     return true;
   } catch (thrown) {
     if (thrown instanceof BridgeError) return false;
@@ -140,7 +141,8 @@ function parseOne(server: WrittenServer, { before, after, spelling, ...common }:
     spelling,
   });
   try {
-    const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access, given) });
+    const listing = listingOf(server, common.access, given);
+    const parsed = parseServer({ ...common, given, target, listing, writtenTools: server.tools });
     return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
   } catch (thrown) {
     throw thrown instanceof BridgeError ? withOtherProblems(thrown, given.explainAll()) : thrown;
@@ -159,10 +161,7 @@ function listingOf(
   given: GivenOptions,
 ): Listing {
   if (callers !== undefined && access.auth === undefined) {
-    throw new BridgeError(
-      'ERR_CONFIG_COMBINATION',
-      `${place.text}: portage.callers says who may use this server, but callers are not authenticated; add ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')}, or leave portage.callers out.`,
-    );
+    throw refuseUnauthenticated(given, { place: place.text, key: 'portage.callers', use: 'use this server' });
   }
   return {
     name: showHidden(name),
@@ -170,12 +169,6 @@ function listingOf(
     isRequired,
     callers: callers?.map((caller) => principalOf(caller, access)),
   };
-}
-
-/** Translates a caller's name: `subject:…` is a subject of the issuer, any other text is the name of a --auth-token. */
-function principalOf(caller: string, { auth }: AccessConfig): string {
-  const subject = /^subject:(.+)$/s.exec(caller)?.[1];
-  return subject === undefined ? `token:${caller}` : `${auth?.oauth?.issuer ?? ''}#${subject}`;
 }
 
 /**

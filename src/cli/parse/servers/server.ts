@@ -6,6 +6,7 @@ import type { AccessConfig } from '../../../config/access.ts';
 import type { RemoteConfig } from '../../../config/remote.ts';
 import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
+import type { WrittenTool } from '../../config-file/config-file.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-table.ts';
 import { mappedVariables, parseMappedHeaders } from '../listener/access.ts';
@@ -14,12 +15,15 @@ import { parseSessions } from '../listener/sessions.ts';
 import { composeChildEnvironment, type EnvAssignment, parseEnvFile } from './child-environment.ts';
 import { tryToRead, warnOfOpenFile } from './headers.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
+import { parseTools } from './tool-shapes.ts';
 
 export interface ServerRequest {
   readonly given: GivenOptions;
   readonly verb: BridgeVerb;
   readonly target: Target;
   readonly listing: Listing | undefined;
+  /** The tools under `portage.tools` in the entry of the server, by the names that the server gives them. */
+  readonly writtenTools: ReadonlyMap<string, WrittenTool>;
   readonly access: AccessConfig;
   readonly around: RemoteSurroundings;
   /** Names of variables that the bridge does not pass on to the server. */
@@ -35,7 +39,7 @@ export interface ParsedServer {
 
 /** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
 export function parseServer(request: ServerRequest): ParsedServer {
-  const { given, verb, target, listing, access, around } = request;
+  const { given, verb, target, listing, access, around, writtenTools } = request;
   const { remote, warnings } = parseRemote(given, around, { target, verb, access });
   const mapHeaders = parseMappedHeaders(given);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
@@ -49,11 +53,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     remote,
     child,
     mapHeaders,
-    tools: {
-      include: given.get('includeTool'),
-      exclude: given.get('excludeTool'),
-      shapes: new Map(),
-    },
+    tools: parseTools({ given, written: writtenTools, access }),
     sessions,
     limits: {
       maxChildren,
