@@ -10,6 +10,7 @@ import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import { createToolView } from './create-tool-view.ts';
+import { Guards } from './guards.ts';
 import { createObservation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
@@ -43,6 +44,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
   const name = nameServer(server);
   observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
   const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
+  const guards = new Guards(deps);
   const dialers = await createDialers(
     {
       ...server,
@@ -55,6 +57,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       bound: () => [],
       outcomes: undefined,
       observing,
+      createGuard: await guards.of(server, deps),
       queues: new QueueSizes(),
     },
     deps,
@@ -79,6 +82,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       sessions.close(SHUTTING_DOWN);
       endpoint.close(SHUTTING_DOWN);
       await dialers.close();
+      await guards.close();
       await observation.close();
     },
   });

@@ -17,7 +17,7 @@ import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import type { CreateLifeCheck } from '../upstream/connection.ts';
+import { type CreateGuard, type CreateLifeCheck, guardConnections } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
@@ -50,6 +50,8 @@ export interface ServerToDial extends ServerConfig {
   readonly outcomes: OutcomeStorage | undefined;
   /** Learns the server's protocol once it is detected. */
   readonly observing: Observing;
+  /** Decides which messages pass; undefined: all do. */
+  readonly createGuard?: CreateGuard | undefined;
   /** Undefined if nobody looks at its processes. */
   readonly serverObserver?: ServerObserver | undefined;
 }
@@ -78,7 +80,7 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
 
 /** Dials a server as a child process. Throws what `createStdioConnector` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
-  const processes = createStdioConnector({
+  const connector = createStdioConnector({
     target,
     child: server.child,
     children: server.children,
@@ -90,6 +92,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     trialClient: trialClientOf(server),
     observer: server.serverObserver,
   });
+  const processes = guardConnections(connector, server.createGuard);
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);
   if (prewarm === 0 || isolation === 'shared') {
@@ -142,7 +145,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: streams }, 'byte-stream', server, deps);
+  return findEras({ connections: guardConnections(streams, server.createGuard) }, 'byte-stream', server, deps);
 }
 
 /** Dials a server over WebSocket. */
@@ -160,7 +163,7 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: webSockets }, 'websocket', server, deps);
+  return findEras({ connections: guardConnections(webSockets, server.createGuard) }, 'websocket', server, deps);
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
@@ -243,6 +246,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
     createLifeCheck: pingsOf(server, deps),
+    createGuard: server.createGuard,
     trialClient: trialClientOf(server),
     deps,
     joinEras: ({ legacy, modern }) => ({

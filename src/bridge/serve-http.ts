@@ -26,6 +26,7 @@ import { createAuthentication } from './create-authentication.ts';
 import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { createToolView } from './create-tool-view.ts';
+import { Guards } from './guards.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
@@ -95,6 +96,7 @@ export async function createHttpBridge(
     ownMark ??= deps.randomId();
     return [ownMark];
   };
+  const guards = new Guards(deps);
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
   const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
@@ -102,6 +104,7 @@ export async function createHttpBridge(
     ownMarks,
     bound: allBound,
     capacity,
+    guards,
     observation,
     replica,
     shutdownGraceMs,
@@ -179,6 +182,7 @@ export async function createHttpBridge(
       streams.stopAccepting();
       await drain(http, replica, shutdownGraceMs);
       await servers.close(SHUTTING_DOWN);
+      await guards.close();
       await replica?.close();
       http.close();
       streams.close();
@@ -262,6 +266,7 @@ interface DialParts {
   readonly bound: () => readonly BoundAddress[];
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
+  readonly guards: Guards;
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
   readonly replica: Replica | undefined;
   readonly shutdownGraceMs: number;
@@ -272,7 +277,7 @@ interface DialParts {
  */
 function createDial(
   listener: HttpListenerConfig,
-  { ownMarks, bound, capacity: { children, calls }, observation, replica, shutdownGraceMs }: DialParts,
+  { ownMarks, bound, capacity: { children, calls }, guards, observation, replica, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal, observeServer } = observation;
   /** Created with the first server, as all have the same limit of a message. */
@@ -317,6 +322,7 @@ function createDial(
           shutdownGraceMs,
           urgency: undefined,
           observing,
+          createGuard: await guards.of(server, deps),
           serverObserver,
           queues,
           openShared,

@@ -21,6 +21,8 @@ export interface ServerConfig {
    */
   readonly mapHeaders: readonly MappedHeader[];
   readonly tools: ToolChoice;
+  /** The file with the pins of its tools; undefined: tools may change as they like. */
+  readonly pinTools: string | undefined;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
   /** Hubs at which the server is offered in addition, over connections that the bridge opens. */

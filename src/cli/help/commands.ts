@@ -43,6 +43,7 @@ export const MORE_COMMANDS: readonly Row[] = [
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
   { left: 'top', right: 'Show a running bridge in the terminal' },
   { left: 'login, logout', right: 'Log in to a remote server ahead of time, and out again' },
+  { left: 'pin', right: 'Accept tools that differ from their pins' },
   { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
 ];
 
@@ -157,6 +158,16 @@ export const COMMANDS: readonly Command[] = [
     about: 'forgets a login, and has its tokens revoked where the server offers that',
     usage: [{ left: 'mcp-portage logout [options] <url>', right: 'forget the login for a remote server' }],
     own: ['config', 'stateDir'],
+    examples: [],
+  },
+  {
+    verb: 'pin',
+    about: 'shows the pins of tools in a file, and accepts tools that have changed or appeared since',
+    usage: [
+      { left: 'mcp-portage pin <file>', right: 'show what is pinned, and what differs' },
+      { left: 'mcp-portage pin --accept <file> [<tool>...]', right: 'accept these tools, or all that differ' },
+    ],
+    own: ['accept'],
     examples: [],
   },
 ];

@@ -58,9 +58,19 @@ import {
 
 /**
  * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
- * for hosts, `report` on their use, show it live in `top`, and `login` or `logout`.
+ * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, and accept changed tools with `pin`.
  */
-export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'] as const;
+export const BRIDGE_VERBS = [
+  'serve',
+  'connect',
+  'probe',
+  'snippet',
+  'report',
+  'top',
+  'login',
+  'logout',
+  'pin',
+] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 /** The commands that use a server. */
@@ -267,6 +277,11 @@ const PROTOCOL = group(
       verbs: ['serve', 'connect'],
       scope: 'one-server',
     }),
+    pinTools: value(
+      file,
+      'Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted',
+      { verbs: ['serve', 'connect'] },
+    ),
   },
 );
 
@@ -573,6 +588,13 @@ const PROBE = group(
   },
 );
 
+const PIN = group(
+  { title: 'Pins of tools (pin)', scope: 'call', verbs: ['pin'] },
+  {
+    accept: value(file, 'Accept the tools that have changed or appeared since they were pinned in this file'),
+  },
+);
+
 const REPORT = group(
   { title: 'Usage (report)', scope: 'call', verbs: ['report'] },
   {
@@ -626,6 +648,7 @@ export const OPTION_GROUPS = {
   observing: OBSERVING,
   probe: PROBE,
   report: REPORT,
+  pin: PIN,
   snippet: SNIPPET,
   logging: LOGGING,
 } as const satisfies Readonly<Record<string, Group & { readonly rows: Readonly<Record<string, Row>> }>>;
@@ -646,6 +669,7 @@ type Rows = (typeof SERVERS)['rows'] &
   (typeof OBSERVING)['rows'] &
   (typeof PROBE)['rows'] &
   (typeof REPORT)['rows'] &
+  (typeof PIN)['rows'] &
   (typeof SNIPPET)['rows'] &
   (typeof LOGGING)['rows'];
 

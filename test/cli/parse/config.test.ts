@@ -54,6 +54,7 @@ const server = {
     proxyEnv: {},
   },
   mapHeaders: [],
+  pinTools: undefined,
   tools: { include: [], exclude: [], shapes: new Map() },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
@@ -251,6 +252,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   protocol: ['legacy'],
   includeTool: ['read_*', 'list_*'],
   excludeTool: ['*_all'],
+  pinTools: ['pins.json'],
   renameTool: ['read_v2=read', 'a=b=c'],
   describeTool: ['read_v2=Reads, a=b'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
@@ -297,6 +299,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   auditFile: ['audit.jsonl'],
   auditRequired: ['true'],
   stateDir: ['state'],
+  accept: ['pins.json'],
   url: ['http://127.0.0.1:8000'],
   all: ['true'],
   since: ['7d'],
@@ -392,6 +395,7 @@ const plainTool = {
 };
 const always = {
   protocol: 'legacy',
+  pinTools: '/work-dir/pins.json',
   tools: {
     include: ['read_*', 'list_*'],
     exclude: ['*_all'],

@@ -54,6 +54,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     child,
     mapHeaders,
     tools: parseTools({ given, written: writtenTools, access }),
+    pinTools: given.get('pinTools'),
     sessions,
     limits: {
       maxChildren,
