@@ -132,6 +132,39 @@ for (const clientEra of ['legacy', 'modern'] as const) {
   }
 }
 
+for (const [what, path, options] of [
+  ['a modern server over HTTP', '/mcp', ['--protocol', 'modern']],
+  ['a legacy server over Streamable HTTP', '/mcp', ['--protocol', 'legacy', '--transport', 'streamable-http']],
+  ['a server over HTTP+SSE', '/sse', ['--transport', 'sse']],
+  ['a server over WebSocket', '/ws', []],
+] as const) {
+  test(`${what}: its tools are pinned by its URL, for clients of both eras`, async (t) => {
+    const world = await World.create(t);
+    // The process of the server is shared, so that a call of one client changes the tools for all.
+    const remote = await startBridge(['--isolation', 'shared', ...world.server]);
+    t.teardown(() => remote.stop());
+    const url = new URL(path, remote.url);
+    if (path === '/ws') url.protocol = 'ws:';
+    const bridge = await startBridge(['--pin-tools', world.pins, ...options, url.href]);
+    t.teardown(() => bridge.stop());
+    const clients = await Promise.all([connectSdk(t, 'legacy', bridge.url), connectSdk(t, 'modern', bridge.url)]);
+    for (const client of clients) t.deepEqual(await namesOf(client), ['echo', 'other']);
+    t.deepEqual(Object.keys(world.read().servers), [url.href]);
+    for (const client of clients) t.like(await run(client, 'echo'), { content: [{ text: 'echo has run' }] });
+    await run(clients[0], 'other', { echo: 'changed', other: 'does more' });
+    for (const client of clients) {
+      t.deepEqual(await namesOf(client), ['other']);
+      await t.throwsAsync(run(client, 'echo'), { message: /The tool "echo" is not called/ });
+    }
+    await world.untilWaiting('echo');
+    await world.pin('--accept', world.pins);
+    for (const client of clients) {
+      t.like(await run(client, 'echo'), { content: [{ text: 'echo has run' }] });
+      t.deepEqual(await namesOf(client), ['echo', 'other']);
+    }
+  });
+}
+
 test('the pins of one era count for the other', async (t) => {
   const world = await World.create(t);
   const bridge = await world.serve();
