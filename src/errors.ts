@@ -77,7 +77,7 @@ const codes = {
   ERR_UPSTREAM_REVISION: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
   ERR_UPSTREAM_LOOP: { rpc: SESSION_ERROR, http: 508, exit: undefined },
   ERR_PIN_DIFFERS: { rpc: INVALID_PARAMS, http: undefined, exit: undefined },
-  ERR_PIN_UNSURE: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
+  ERR_PIN_UNSURE: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
   ERR_SHARED_AMBIGUOUS: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
   ERR_SHARED_METHOD: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
   ERR_CLIENT_NO_STREAM: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },

@@ -72,6 +72,8 @@ export interface ServerOptions {
   readonly renameTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
   /** Show clients this description of the tool that the server calls NAME. */
   readonly describeTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
+  /** Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted. */
+  readonly pinTools?: string | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
@@ -236,6 +238,8 @@ export interface ServedOptions extends CommonOptions {
   readonly includeTool?: string | readonly string[] | undefined;
   /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
+  /** Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted. */
+  readonly pinTools?: string | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
   /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */

@@ -103,6 +103,8 @@ Usage
   mcp-portage login --config <file> [<name>...]         log in to the servers of a file
   mcp-portage login --status                            list the logins that are kept
   mcp-portage logout [options] <url>                    forget the login for a remote server
+  mcp-portage pin <file>                                show what is pinned, and what differs
+  mcp-portage pin --accept <file> [<tool>...]           accept these tools, or all that differ
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
   mcp-portage help <command>                            show what a command does, and its most used
                                                         options
@@ -201,6 +203,8 @@ Every server: protocol and tools
                                        (repeatable)
   --describe-tool <NAME=TEXT>          Show clients this description of the tool that the server
                                        calls NAME (repeatable)
+  --pin-tools <file>                   Keep hashes of the tools in this file at first sight; hide
+                                       tools that change or appear later until they are accepted
 
 Servers started as a command
   --map-header <Name=VARIABLE>         Pass this request header to the caller's own server process,
@@ -365,6 +369,10 @@ Usage (report)
                                        that are gone, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
 
+Pins of tools (pin)
+  --accept <file>                      Accept the tools that have changed or appeared since they
+                                       were pinned in this file
+
 Snippets (snippet)
   --for <host>                         The host to print the snippet for; all of them unless one is
                                        named: claude-code, claude-desktop, cursor, vscode, windsurf,
@@ -489,13 +497,14 @@ test('every group has a page, unless a command of its name has all of its option
   for (const [group, verb] of [
     ['probe', 'probe'],
     ['report', 'report'],
+    ['pin', 'pin'],
     ['snippet', 'snippet'],
   ] as const) {
     t.false(GROUP_TOPICS.includes(group));
     const text = help(100, { kind: 'verb', verb });
     for (const option of OPTIONS.filter((each) => each.group === group)) t.true(showsOption(text, option), option.name);
   }
-  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 3);
+  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 4);
 });
 
 test('the help of a group names only what the command takes that stands before it', (t) => {
