@@ -186,6 +186,7 @@ export abstract class Connection implements UpstreamLink, ServerListener {
     this.#check?.ended();
     this.#check = undefined;
     this.#guard?.ended();
+    this.#guard = undefined;
   }
 
   // ---- from the transport

@@ -137,6 +137,10 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['MAX_TOOL_NAME_LENGTH'],
     tests: ['test/config/tool-choice.test.ts'],
   },
+  'with `--pin-tools`: tools of a server; tools that wait to be accepted; messages that wait for a list': {
+    constants: ['MAX_PINNED_TOOLS', 'MAX_WAITING_TOOLS', 'HELD_LIMITS', 'LIST_TIMEOUT_MS'],
+    tests: ['test/pins/pins.test.ts', 'test/pins/pin-guard.test.ts'],
+  },
   'messages in a batch': { constants: ['CLIENT_LIMITS'], tests: ['test/downstream/streamable-session/'] },
   'size of responses to a batch that wait for others; on a pipe, of all batches': {
     constants: ['MAX_COLLECTED_BYTES'],
