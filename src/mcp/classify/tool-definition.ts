@@ -1,5 +1,5 @@
 /** The parts of tools that a model or a user goes by, as digests that reveal a change. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { canonicalJson } from '../../wire/json/canonical-json.ts';
@@ -54,7 +54,7 @@ function readDefinition(bytes: Buffer, { start }: Span): ToolDefinition | undefi
     if (found === undefined) continue;
     const canonical = found === 'unclear' ? undefined : canonicalJson(bytes, found.start, MAX_PARSED_VALUES);
     if (canonical === undefined) return { name: text, digests: 'unclear' };
-    digests[part] = createHash('sha256').update(canonical).digest('base64url');
+    digests[part] = hash('sha256', canonical, 'base64url');
   }
   return { name: text, digests };
 }

@@ -51,9 +51,14 @@ class CanonicalWriter {
   }
 
   #writeString(): string | undefined {
-    const end = skipString(this.#bytes, this.#at);
-    const text = end === -1 ? undefined : decodeString(this.#bytes, this.#at, end);
+    const start = this.#at;
+    const end = skipString(this.#bytes, start);
+    if (end === -1) return undefined;
     this.#at = end;
+    const token = this.#bytes.toString('utf8', start, end);
+    // Fast path: most strings have no escapes, and are written as they are.
+    if (!token.includes('\\')) return token;
+    const text = decodeString(this.#bytes, start, end);
     return text === undefined ? undefined : JSON.stringify(text);
   }
 
