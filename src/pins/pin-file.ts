@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
@@ -41,7 +41,10 @@ const MISSING: Stamp = 'missing';
  * is read once, and written only when tools are pinned or have changed.
  */
 export class PinFile {
+  /** The path as it was given, for messages. */
   readonly path: string;
+  /** The file itself, where the path is a link, which stays. */
+  readonly #place: string;
   readonly #deps: PinFileDeps;
   readonly #lock: FileLock;
   readonly #never = new AbortController().signal;
@@ -58,9 +61,10 @@ export class PinFile {
   /** Reads the file. A file that does not exist has no pins yet. Throws ERR_CONFIG_PINS if it is damaged. */
   constructor(path: string, deps: PinFileDeps) {
     this.path = path;
+    this.#place = placeOf(path);
     this.#deps = deps;
     this.#lock = new FileLock({
-      path: `${path}.lock`,
+      path: `${this.#place}.lock`,
       lookMs: LOOK_MS,
       makeFolder: () => {},
       onImpossible: (code) => {
@@ -75,7 +79,7 @@ export class PinFile {
       },
       deps,
     });
-    this.#stamp = stampOf(path);
+    this.#stamp = stampOf(this.#place);
     this.#pins = readPins(path);
   }
 
@@ -94,7 +98,7 @@ export class PinFile {
    * go on to count.
    */
   look(): void {
-    const stamp = stampOf(this.path);
+    const stamp = stampOf(this.#place);
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     try {
@@ -124,10 +128,10 @@ export class PinFile {
 
   #change(edit: (pins: Pins) => Pins): void {
     // A file that was deleted is written again with all that was in it, for its tools were pinned once.
-    const before = stampOf(this.path) === MISSING ? this.#pins : readPins(this.path);
+    const before = stampOf(this.#place) === MISSING ? this.#pins : readPins(this.path);
     const after = edit(before);
-    if (after !== before) writePins(this.path, after, this.#deps.randomId);
-    this.#stamp = stampOf(this.path);
+    if (after !== before) writePins(this.#place, after, this.#deps.randomId);
+    this.#stamp = stampOf(this.#place);
     this.#take(after);
   }
 
@@ -160,6 +164,14 @@ export class PinFile {
   async close(): Promise<void> {
     if (this.#cancelNote !== undefined) await this.#writeSightings();
     await this.#work;
+  }
+}
+
+function placeOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

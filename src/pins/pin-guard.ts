@@ -25,7 +25,12 @@ import { MAX_PINNED_TOOLS } from './pins.ts';
  * in this time, and a change of a definition can do no harm before a client has listed it.
  */
 export const TRUST_MS = 60_000;
-/** Messages that wait for a list. Their sender is paused with the first, so few follow. */
+/**
+ * Messages that wait for a list before their sender is paused. Until then, the sender is still read, because the server may
+ * ask its client something before it lists its tools.
+ */
+const PAUSE_LIMITS = { maxItems: 64, maxBytes: 2 ** 20 };
+/** Messages that wait for a list. Few follow once their sender is paused. */
 const HELD_LIMITS = { maxItems: 1024, maxBytes: 64 * 2 ** 20 };
 /** Lists in a row for one call, if the server announces a change while it lists its tools. */
 const MAX_LISTINGS = 3;
@@ -92,6 +97,8 @@ export class PinGuard implements Guard {
   #cancelTimer: (() => void) | undefined;
   #listings = 0;
   #hasChanged = false;
+  /** True if the sender is paused because of what waits. */
+  #owesDrain = false;
   #isOver = false;
 
   constructor({ connection, pins, tools, deps }: PinGuardOptions) {
@@ -167,12 +174,14 @@ export class PinGuard implements Guard {
       // A request that has not been sent is dropped, with its cancellation.
       const id = findCanceledId(frame)?.value;
       const isMeant = ({ frame: waiting }: Held): boolean => waiting.kind === 'request' && waiting.id === id;
-      if (held.removeFirst(isMeant) !== undefined) return false;
+      if (held.removeFirst(isMeant) !== undefined) return true;
     }
     if (held.fits({ frame, call })) held.add({ frame, call });
     else if (frame.kind === 'request') this.#refuse(frame, call, rpcErrorOf(TOO_MUCH_WAITS));
     else this.#deps.log.debug({ method: frame.method }, 'notification dropped: too much waits for the list of tools');
-    return false;
+    const isFull = held.length >= PAUSE_LIMITS.maxItems || held.bytes >= PAUSE_LIMITS.maxBytes;
+    this.#owesDrain ||= isFull;
+    return !isFull;
   }
 
   /** Asks for the server's tools, for a message that waits until they are known. */
@@ -181,7 +190,7 @@ export class PinGuard implements Guard {
     this.#held.add({ frame, call });
     this.#listings = 0;
     this.#list(metadataOf(frame), call?.lane ?? NO_LANE);
-    return false;
+    return true;
   }
 
   #list(metadata: RequestMetadata | undefined, lane: Lane): void {
@@ -248,8 +257,9 @@ export class PinGuard implements Guard {
       }
     }
     this.#held = undefined;
-    if (this.#isOver) return;
-    // The sender was told that there is no room. If the server has none either, it says so itself.
+    if (this.#isOver || !this.#owesDrain) return;
+    this.#owesDrain = false;
+    // If the server has no room either, it says so itself.
     if (hasCapacity) this.#connection.serverDrained();
   }
 

@@ -1,10 +1,12 @@
 import {
   chmodSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -191,6 +193,16 @@ test('a file that is deleted while it is used is written again with all that was
   file.look();
   t.is(file.pins.size, 1);
   await file.change(pin('two', 'echo'));
+  t.deepEqual([...readPins(path).keys()], ['one', 'two']);
+});
+
+test('a link to a file stays a link', async (t) => {
+  const path = placeOf(t);
+  await open(path).file.change(pin('one', 'echo'));
+  const link = `${path}.link`;
+  symlinkSync(path, link);
+  await open(link).file.change(pin('two', 'echo'));
+  t.true(lstatSync(link).isSymbolicLink());
   t.deepEqual([...readPins(path).keys()], ['one', 'two']);
 });
 
