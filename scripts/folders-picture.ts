@@ -17,6 +17,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   library: 'the same for programs',
   mcp: 'what the protocol says',
   observe: 'status, metrics, traces',
+  pins: 'tools as they were accepted',
   probe: 'asks a server everything',
   process: 'child processes',
   relay: 'the engine',

@@ -88,6 +88,9 @@ export const PARTS = {
     'src/upstream/websocket/',
   ],
   replicas: ['src/replicas/'],
+  // Files that several processes share: logins and pins.
+  'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],
+  pins: ['src/cli/pins.ts', 'src/mcp/classify/tool-definition.ts', 'src/pins/'],
   login: ['src/http/auth/jwt-verifier.ts', 'src/http/auth/key-source.ts', 'src/http/login/'],
   // Configuration files, by their format.
   'config-file': ['src/cli/config-file/'],

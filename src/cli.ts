@@ -22,6 +22,7 @@ import type { reportUsage, TopRequest } from './cli/looking.ts';
 import type { CommandLineOptions } from './cli/options/option-table.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { RemoteSurroundings } from './cli/parse/servers/remote.ts';
+import type { PinRequest } from './cli/pins.ts';
 import type { ReloadParts } from './cli/reload.ts';
 import { allowsColor, allowsLiveLine, type LiveLine } from './cli/terminal.ts';
 import { V8Flags } from './cli/v8-flags.ts';
@@ -70,6 +71,8 @@ export interface CliHost {
   /** Returns what `login --status` prints. */
   showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
   changeLogins(job: LoginJob, log: Logger): Promise<string>;
+  /** Returns what `pin` prints. */
+  runPin(request: PinRequest, around: RemoteSurroundings, log: Logger): Promise<string>;
   /** Calls back with each line of stdin. Returns a function that stops the calls. */
   onLine: LoginTerminal['onLine'];
 }
@@ -90,6 +93,17 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
       case 'logins':
         host.stdout.write(await host.showLogins(commandLine.options, { ...host, readFile: readTextFile }));
         return;
+      case 'pin': {
+        const log = await host.createLog({ level: 'warn', format: 'pretty', colors: false });
+        // Keeps the process alive while another one changes the file.
+        const held = setInterval(() => undefined, MAX_TIMER_MS);
+        try {
+          host.stdout.write(await host.runPin(commandLine, { ...host, readFile: readTextFile }, log));
+        } finally {
+          clearInterval(held);
+        }
+        return;
+      }
       case 'bridge':
         return await run(commandLine, host);
     }
@@ -410,6 +424,7 @@ export function main(files?: BuiltFiles): Promise<void> {
       ]);
       return changeLogins(job, createSystemDeps(log));
     },
+    runPin: async (...request) => (await import('./cli/pins.ts')).runPin(...request),
     onLine: (entered) => {
       const lines = createInterface({ input: process.stdin });
       lines.on('line', entered);

@@ -63,6 +63,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     showTop: async () => undefined,
     showLogins: async () => '',
     changeLogins: async () => '',
+    runPin: async () => '',
     onLine: () => () => {},
     ...more,
   });

@@ -11,6 +11,7 @@ import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import { createToolView } from './create-tool-view.ts';
+import { Guards } from './guards.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
@@ -42,8 +43,14 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
   });
   const name = nameServer(server);
   observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
+  const guards = new Guards(deps);
   const dial = server.target.kind === 'aggregate' ? dialAll : dialOne;
-  const { dialers, calls, close: closeServers, killNow } = await dial(config, observation, urgency.signal, deps);
+  const {
+    dialers,
+    calls,
+    close: closeServers,
+    killNow,
+  } = await dial(config, { observation, guards, urgency: urgency.signal }, deps);
   const sessions = createSessions(server, { dialers, calls, deps });
   const { maxMessageBytes, maxLineBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxSentBytes: maxLineBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
@@ -56,6 +63,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       sessions.close(SHUTTING_DOWN);
       endpoint.close(SHUTTING_DOWN);
       await closeServers();
+      await guards.close();
       await observation.close();
     },
   });
@@ -133,10 +141,15 @@ interface ClientsServer {
   readonly killNow: () => void;
 }
 
+interface ServerParts {
+  readonly observation: Observation;
+  readonly guards: Guards;
+  readonly urgency: AbortSignal;
+}
+
 async function dialOne(
   { listener, servers: [server], limits }: Config,
-  { observer, tracer, refusal }: Observation,
-  urgency: AbortSignal,
+  { observation: { observer, tracer, refusal }, guards, urgency }: ServerParts,
   deps: Deps,
 ): Promise<ClientsServer> {
   const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
@@ -154,6 +167,7 @@ async function dialOne(
       waits: 'client',
       members: undefined,
       observing,
+      createGuard: await guards.of(server, deps),
       queues: new QueueSizes(),
     },
     deps,
@@ -163,20 +177,16 @@ async function dialOne(
     ...new CallCapacity(limits.maxInFlight).share(),
     ...observing,
     tools: createToolView(server, deps),
+    maxResultBytes: server.limits.maxResultBytes,
     refusal,
   });
   return { dialers, calls, close: () => dialers.close(), killNow: () => dialers.killNow() };
 }
 
 /** Dials the aggregate, which alone has its members. */
-async function dialAll(
-  config: Config,
-  observation: Observation,
-  urgency: AbortSignal,
-  deps: Deps,
-): Promise<ClientsServer> {
+async function dialAll(config: Config, parts: ServerParts, deps: Deps): Promise<ClientsServer> {
   const { dialAggregate } = await import('./stdio-members.ts');
-  const { dialed, members } = await dialAggregate(config, { observation, urgency }, deps);
+  const { dialed, members } = await dialAggregate(config, parts, deps);
   return {
     dialers: dialed.sessionDialers,
     calls: dialed.calls,

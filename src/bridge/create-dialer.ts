@@ -26,7 +26,7 @@ import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import type { CreateLifeCheck } from '../upstream/connection.ts';
+import { type CreateGuard, type CreateLifeCheck, guardConnections } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
@@ -63,6 +63,8 @@ export interface ServerToDial extends ServerConfig {
   readonly waits: 'client' | 'callers';
   /** The servers that the aggregate is made of; undefined where there is no aggregate. */
   readonly members: Members | undefined;
+  /** Decides which messages pass; undefined: all do. */
+  readonly createGuard?: CreateGuard | undefined;
   /** Undefined if nobody looks at its processes. */
   readonly serverObserver?: ServerObserver | undefined;
 }
@@ -111,7 +113,7 @@ async function dialAggregate(
 
 /** Dials a server as a child process. Throws what `createStdioConnector` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
-  const processes = createStdioConnector({
+  const connector = createStdioConnector({
     target,
     child: server.child,
     children: server.children,
@@ -123,6 +125,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     trialClient: trialClientOf(server),
     observer: server.serverObserver,
   });
+  const processes = guardConnections(connector, server.createGuard);
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);
   if (prewarm === 0 || isolation === 'shared') {
@@ -175,7 +178,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: streams }, 'byte-stream', server, deps);
+  return findEras({ connections: guardConnections(streams, server.createGuard) }, 'byte-stream', server, deps);
 }
 
 /** Dials a server over WebSocket. */
@@ -193,7 +196,7 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: webSockets }, 'websocket', server, deps);
+  return findEras({ connections: guardConnections(webSockets, server.createGuard) }, 'websocket', server, deps);
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
@@ -276,6 +279,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
     createLifeCheck: pingsOf(server, deps),
+    createGuard: server.createGuard,
     trialClient: trialClientOf(server),
     deps,
     joinEras: ({ legacy, modern }) => ({

@@ -14,6 +14,7 @@ import { areKeptApart, type CallerPolicy, haveNames } from './caller-policy.ts';
 import { createCallerTokens, createDialers, nameServer, type ServerToDial } from './create-dialer.ts';
 import type { CallerTokens } from './create-routes.ts';
 import { createToolView } from './create-tool-view.ts';
+import type { Guards } from './guards.ts';
 import type { Observation } from './observing/observation.ts';
 import type { DialedServer } from './served-server.ts';
 
@@ -25,6 +26,8 @@ export interface DialParts extends Pick<ServerToDial, 'bound' | 'urgency' | 'wai
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
+  /** Guards of servers whose tools are pinned. */
+  readonly guards: Guards;
   readonly replica: Replica | undefined;
   /** Takes note of the tokens that callers of the aggregate show; undefined for a bridge whose clients show none. */
   readonly memberTokens: CallerTokens | undefined;
@@ -40,6 +43,7 @@ export function createDial({
   ownMarks,
   capacity: { children, calls },
   observation,
+  guards,
   replica,
   memberTokens,
   ...parts
@@ -90,6 +94,7 @@ export function createDial({
           callers,
           children: childLimit,
           observing,
+          createGuard: await guards.of(server, deps),
           serverObserver,
           queues,
           openShared,
@@ -106,6 +111,7 @@ export function createDial({
           ...callShare,
           ...observing,
           tools: createToolView(server, deps),
+          maxResultBytes: server.limits.maxResultBytes,
           refusal,
           serverObserver,
         }),

@@ -17,6 +17,7 @@ import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { createDial } from './dial-server.ts';
+import { Guards } from './guards.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
@@ -85,6 +86,7 @@ export async function createHttpBridge(
     ownMark ??= deps.randomId();
     return [ownMark];
   };
+  const guards = new Guards(deps);
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
   const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
@@ -93,6 +95,7 @@ export async function createHttpBridge(
     ownMarks,
     bound: allBound,
     capacity,
+    guards,
     observation,
     replica,
     shutdownGraceMs,
@@ -180,6 +183,7 @@ export async function createHttpBridge(
       streams.stopAccepting();
       await drain(http, replica, shutdownGraceMs);
       await servers.close(SHUTTING_DOWN);
+      await guards.close();
       await replica?.close();
       http.close();
       streams.close();

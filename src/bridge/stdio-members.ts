@@ -30,7 +30,7 @@ export interface DialedAggregate {
  */
 export async function dialAggregate(
   { listener, servers: [aggregate, ...listed], limits }: Config,
-  parts: Pick<DialParts, 'observation' | 'urgency'>,
+  parts: Pick<DialParts, 'observation' | 'guards' | 'urgency'>,
   deps: Deps,
 ): Promise<DialedAggregate> {
   const members = new StdioMembers(listed, (server, own) => dial(server, own), deps);

@@ -4,6 +4,7 @@
  */
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig } from '../config/access.ts';
 import type { ListenerConfig } from '../config/listener.ts';
@@ -32,6 +33,11 @@ export async function checkFiles({ listener, servers }: Config, given?: GivenOfC
     folders.set(path, checked);
     return checked;
   };
+  // A damaged file keeps the whole bridge from starting, as its tools would be unprotected, or missing without a reason.
+  for (const path of new Set(servers.flatMap(({ pinTools }) => pinTools ?? []))) {
+    const index = servers.findIndex(({ pinTools }) => pinTools === path);
+    await checkPins(namedBy(given?.servers[index] ?? NOT_SAID, 'pinTools', path), checkFolder);
+  }
   const checked = servers.map((server, index) =>
     checkOneOf({ server, given: given?.servers[index] ?? NOT_SAID, checkFolder }),
   );
@@ -95,6 +101,23 @@ async function checkServer({ server, given, checkFolder }: ServerToCheck): Promi
     if (file !== undefined) warnings.push(...(await checkTokenFile(namedBy(given, option, file))));
   }
   return warnings;
+}
+
+/** Throws ERR_CONFIG_PINS for pins that cannot be used, and ERR_CONFIG_OPTION if none could be written. */
+async function checkPins({ path, source, shown }: NamedPath, checkFolder: CheckFolder): Promise<void> {
+  const folder = dirname(path);
+  const fault = await checkFolder(folder);
+  if (fault !== undefined) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a directory for ${shown}; got ${fault}.`);
+  }
+  const { readPins } = await import('../pins/pin-file.ts');
+  readPins(path);
+  try {
+    await access(folder, constants.W_OK);
+  } catch (cause) {
+    const message = `${source}: cannot write into the directory of ${shown} (${reasonOf(cause)}).`;
+    throw new BridgeError('ERR_CONFIG_OPTION', message, { cause });
+  }
 }
 
 function assertionFileOf(assertion: AssertionSource | undefined): string | undefined {

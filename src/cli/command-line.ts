@@ -26,6 +26,8 @@ export type CommandLine =
   | { readonly kind: 'completion'; readonly shell: Shell }
   /** `login --status` */
   | { readonly kind: 'logins'; readonly options: CommandLineOptions }
+  /** `words` are tools, or a file. */
+  | { readonly kind: 'pin'; readonly options: CommandLineOptions; readonly words: readonly string[] }
   | BridgeCommand;
 
 export interface BridgeCommand {
@@ -74,6 +76,11 @@ export function parseCommandLine(
     const stray = positionals.find((argument) => !isUrlLike(argument));
     refuseMistakes({ head, parsed, verb, stray, command, platform });
     return { kind: 'logins', options: collectOptions({ ...others, _: [] }) };
+  }
+  if (verb === 'pin') {
+    refuseMistakes({ head, parsed, verb, stray: undefined, command: undefined, platform });
+    // A tool whose name begins with a hyphen comes after `--`.
+    return { kind: 'pin', words: [...positionals, ...(command ?? [])], options: collectOptions(parsed) };
   }
   const urls = positionals.filter(isUrlLike);
   const isLooking = verb === 'report' || verb === 'top';

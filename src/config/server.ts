@@ -21,6 +21,8 @@ export interface ServerConfig {
    */
   readonly mapHeaders: readonly MappedHeader[];
   readonly tools: ToolChoice;
+  /** The file with the pins of its tools; undefined: tools may change as they like. */
+  readonly pinTools: string | undefined;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
   /** Hubs at which the server is offered in addition, over connections that the bridge opens. */
@@ -155,6 +157,8 @@ export interface ServerLimits {
   readonly maxSessionStreams: number;
   /** Bytes of a session's streams that are kept for clients that reconnect. */
   readonly maxReplayBytes: number;
+  /** Largest part of a tool's result that is passed on whole; 0: no limit. */
+  readonly maxResultBytes: number;
   /** Calls that wait for their client's answer to an input request. */
   readonly maxParkedCalls: number;
   /** Bytes held by parked calls; outcomes that were not fetched may take the same amount again. */

@@ -72,6 +72,8 @@ export interface ServerOptions {
   readonly renameTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
   /** Show clients this description of the tool that the server calls NAME. */
   readonly describeTool?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
+  /** Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted. */
+  readonly pinTools?: string | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
@@ -166,6 +168,8 @@ export interface ServerOptions {
   readonly pollAfter?: Duration | undefined;
   /** Largest message, in either direction; what connect sends its client is limited to 10m unless this is given. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
+  /** Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit. Default: 0. */
+  readonly maxResultBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
   /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
@@ -236,6 +240,8 @@ export interface ServedOptions extends CommonOptions {
   readonly includeTool?: string | readonly string[] | undefined;
   /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
+  /** Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted. */
+  readonly pinTools?: string | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
   /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
@@ -246,6 +252,8 @@ export interface ServedOptions extends CommonOptions {
   readonly callTimeout?: Duration | undefined;
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
+  /** Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit. Default: 0. */
+  readonly maxResultBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
   /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */

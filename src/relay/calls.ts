@@ -3,6 +3,7 @@ import type { Clock } from '../deps.ts';
 import { BridgeError, MAY_BE_FRAMED } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { withTraceContext } from '../mcp/classify/trace-context.ts';
+import { limitTaskNotification, limitToolResult, withoutOutputSchemas } from '../mcp/translate/limit-results.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { ERAS } from '../mcp/vocabulary/revisions.ts';
@@ -55,6 +56,8 @@ export interface CallsOptions extends Observing {
   readonly bytes: CapacityShare;
   /** The server's tools as its clients see them. Undefined if all tools are shown as they are. */
   readonly tools?: ToolView | undefined;
+  /** Largest part of a tool's result; see `limitToolResult`. 0 or undefined mean no limit. */
+  readonly maxResultBytes?: number | undefined;
   /** Returns why a request is not taken now, or undefined if it is. Without this function every request is taken. */
   readonly refusal: RefuseRequest | undefined;
   /** Undefined if nobody looks at the lists of tools. */
@@ -120,15 +123,18 @@ export class Calls implements Observing {
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
   readonly #tools: ToolView | undefined;
+  /** 0 means no limit. */
+  readonly #maxResultBytes: number;
   readonly #refusal: CallsOptions['refusal'];
   readonly #serverObserver: ServerObserver | undefined;
 
-  constructor({ clock, slots, bytes, tools, refusal, serverObserver, ...observing }: CallsOptions) {
+  constructor({ clock, slots, bytes, tools, maxResultBytes, refusal, serverObserver, ...observing }: CallsOptions) {
     const { observer, tracer, speech, server } = observing;
     this.clock = clock;
     this.#slots = slots;
     this.#bytes = bytes;
     this.#tools = tools;
+    this.#maxResultBytes = maxResultBytes ?? 0;
     this.#refusal = refusal;
     this.#serverObserver = serverObserver;
     this.observer = observer;
@@ -264,20 +270,29 @@ export class Calls implements Observing {
 
   /**
    * Ends a call with the server's answer. Returns that answer as its client gets it: with the request's id, by
-   * which the client recognizes it, and with the tools that the client sees.
+   * which the client recognizes it, with the tools that the client sees, and within the limit of results.
    */
   answer(owner: CallOwner, call: Call, answer: Frame): Frame {
     call.settle();
     const named = answer.id === undefined ? withId(answer, call.id) : answer;
-    const told = call.method === LIST_TOOLS ? this.#listTools(owner, named) : named;
+    const told = this.#asTold(owner, call.method, named);
     this.#closed(owner, call);
     if (call.onEnded !== undefined) this.#tell(call, outcomeOf(told, call.method), told);
     return told;
   }
 
-  /** Returns the answer to `tools/list` with the tools that the client sees. */
-  #listTools(owner: CallOwner, answer: Frame): Frame {
-    const told = this.#tools?.toClient(answer, owner.principal) ?? answer;
+  #asTold(owner: CallOwner, method: string, answer: Frame): Frame {
+    if (method === LIST_TOOLS) return this.#listTools(owner, answer);
+    return this.#maxResultBytes === 0 ? answer : limitToolResult(answer, method, this.#maxResultBytes);
+  }
+
+  /**
+   * Returns the answer to `tools/list` with the tools that the client sees, and without promises that limited results
+   * may break.
+   */
+  #listTools({ principal }: CallOwner, answer: Frame): Frame {
+    const shown = this.#tools?.toClient(answer, principal) ?? answer;
+    const told = this.#maxResultBytes === 0 ? shown : withoutOutputSchemas(shown);
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;
   }
@@ -340,6 +355,11 @@ export class Calls implements Observing {
   /** Called for each message about a call. The time of silence starts again. */
   heard(call: Call): void {
     call.lastActiveMs = this.clock.now();
+  }
+
+  /** Returns a notification of a modern server as clients get it: within the limit, if it has the result of a task. */
+  notification(frame: Frame): Frame {
+    return this.#maxResultBytes === 0 ? frame : limitTaskNotification(frame, this.#maxResultBytes);
   }
 
   /** Withdraws a call that has been silent, or open, for too long. Undefined if the call goes on. */

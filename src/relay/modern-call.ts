@@ -153,8 +153,9 @@ export class ModernCall extends Call implements CallListener, CallOwner, CallOri
     const { calls } = this.#host;
     if (frame.isResponse) return this.#answer(calls.answer(this, this, frame));
     calls.heard(this);
-    this.sentBytes += frame.bytes.length;
-    if (!this.lane.send(frame)) this.servedBy.pause(this);
+    const told = calls.notification(frame);
+    this.sentBytes += told.bytes.length;
+    if (!this.lane.send(told)) this.servedBy.pause(this);
   }
 
   /** Called by the server if it will not answer. */

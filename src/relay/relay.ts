@@ -319,7 +319,9 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   }
 
   #notificationFromServer(frame: Frame, known: Call | undefined): void {
-    if (this.#rules.changes === 'on-a-subscription') return this.#notificationOfSubscription(frame, known);
+    if (this.#rules.changes === 'on-a-subscription') {
+      return this.#notificationOfSubscription(this.#calls.notification(frame), known);
+    }
     if (this.#state === 'opening') return this.#tooEarly(frame);
     if (frame.method === PROGRESS) return this.#progress(frame, known);
     const call = known ?? findCallOf(frame, this.#open, this.#questions);

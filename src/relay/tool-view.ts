@@ -79,7 +79,7 @@ export class ToolView {
   toServer(message: Frame, principal: string | undefined): Frame | RpcError {
     if (message.method !== CALL_TOOL) return message;
     const name = readToolName(message);
-    if (name === undefined) return UNCLEAR_NAME;
+    if (name === undefined) return UNCLEAR_TOOL_NAME;
     const renamed = this.#renamed.get(name);
     const own = renamed === undefined ? name : renamed.own;
     const isUnknown = renamed === undefined && this.#texts.get(own)?.name !== undefined;
@@ -142,7 +142,8 @@ export class ToolView {
 
 const MAX_NAMES_LOGGED = 10;
 
-const UNCLEAR_NAME: RpcError = {
+/** Answer to a call whose tool the bridge and the server might read differently. */
+export const UNCLEAR_TOOL_NAME: RpcError = {
   code: INVALID_PARAMS,
   message: 'The name of the tool can be read in several ways, or is no string; send one member called name.',
 };

@@ -43,12 +43,30 @@ export interface LifeCheck {
 export type CreateLifeCheck = (connection: Connection, session?: SessionState) => LifeCheck;
 
 /**
+ * Decides which messages pass between the owner of a connection and the server. A guard sees them as the server reads
+ * and writes them, whatever the owner makes of them, and stays when the connection is handed over.
+ */
+export interface Guard {
+  /** Called with each message of the owner, which the guard sends with `pass`, now or later. Returns what `send` returns. */
+  sends(frame: Frame, call: Call | undefined): boolean;
+  /** Called with each message of the server. Returns it as the owner gets it. Undefined if it is for nobody else. */
+  receives(frame: Frame, call: Call | undefined): Frame | undefined;
+  /** Called with each fault. Returns true if it is for nobody else. */
+  faults(fault: ServerFault): boolean;
+  /** Called last, when the connection has ended or was closed. */
+  ended(): void;
+}
+
+export type CreateGuard = (connection: Connection, principal?: string) => Guard;
+
+/**
  * Carries messages between us and one server. Only transports implement it. It has one owner at a time, and is handed
  * over by assigning its listener. A transport tells it everything that it would tell a listener; what arrives is kept in
  * its order while there is none. See docs/internals/decisions/0055-handing-over-connections.md.
  */
 export abstract class Connection implements UpstreamLink, ServerListener {
   #check: LifeCheck | undefined;
+  #guard: Guard | undefined;
   #listener: ServerListener | undefined;
   #onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined;
   /** Undefined while nothing waits, as on nearly all connections at nearly all times. */
@@ -110,6 +128,11 @@ export abstract class Connection implements UpstreamLink, ServerListener {
   }
 
   send(frame: Frame, call?: Call): boolean {
+    return this.#guard === undefined ? this.pass(frame, call) : this.#guard.sends(frame, call);
+  }
+
+  /** Sends a message to the server. A guard calls this for each message that it lets pass, and for its own. */
+  pass(frame: Frame, call: Call | undefined): boolean {
     const hasCapacity = this.write(frame, call);
     this.#check?.sent(frame, call);
     return hasCapacity;
@@ -128,14 +151,19 @@ export abstract class Connection implements UpstreamLink, ServerListener {
 
   close(reason: BridgeError): void {
     this.#isClosed = true;
-    this.#endCheck();
+    this.#endWatching();
     this.#listener = undefined;
     this.#onUnheard = undefined;
     this.#unheard = undefined;
     this.end(reason);
   }
 
-  // ---- the check
+  // ---- the guard and the check
+
+  /** Guards the connection from now on. Assigned once, before the first message. */
+  set guard(guard: Guard | undefined) {
+    this.#guard = guard;
+  }
 
   /** Watches from now on if the server lives. A connection has at most one check in its life. */
   set check(check: LifeCheck | undefined) {
@@ -154,20 +182,30 @@ export abstract class Connection implements UpstreamLink, ServerListener {
     this.serverClosed(reason);
   }
 
-  #endCheck(): void {
+  #endWatching(): void {
     this.#check?.ended();
     this.#check = undefined;
+    this.#guard?.ended();
+    this.#guard = undefined;
   }
 
   // ---- from the transport
 
   fromServer(frame: Frame, call?: Call): void {
     if (this.#check?.takes(frame, call) === true) return;
+    if (this.#guard === undefined) return this.deliver(frame, call);
+    const received = this.#guard.receives(frame, call);
+    if (received !== undefined) this.deliver(received, call);
+  }
+
+  /** Gives a message to the owner, as the server's. A guard calls this for its own answers. */
+  deliver(frame: Frame, call: Call | undefined): void {
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.fromServer(frame, call);
     else this.#keep({ kind: 'message', frame, call });
   }
 
   serverFault(fault: ServerFault): void {
+    if (this.#guard?.faults(fault) === true) return;
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverFault(fault);
     else this.#keep({ kind: 'fault', fault });
   }
@@ -179,7 +217,7 @@ export abstract class Connection implements UpstreamLink, ServerListener {
   }
 
   serverClosed(reason: BridgeError): void {
-    this.#endCheck();
+    this.#endWatching();
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverClosed(reason);
     else this.#keep({ kind: 'end', reason });
   }
@@ -256,6 +294,22 @@ export function asSessionDialer(connector: Connector, createLifeCheck?: CreateLi
       const connection = connector.connect(session);
       if (createLifeCheck !== undefined) connection.check = createLifeCheck(connection, session);
       connection.listener = listener;
+      return connection;
+    },
+    readiness: () => connector.readiness(),
+    close: () => connector.close(),
+    killNow: () => connector.killNow(),
+  };
+}
+
+/** Guards each connection that is opened. */
+export function guardConnections(connector: Connector, createGuard: CreateGuard | undefined): Connector {
+  if (createGuard === undefined) return connector;
+  return {
+    name: connector.name,
+    connect(session) {
+      const connection = connector.connect(session);
+      connection.guard = createGuard(connection);
       return connection;
     },
     readiness: () => connector.readiness(),

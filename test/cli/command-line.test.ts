@@ -104,7 +104,7 @@ test('help is an overview, or about a command, a group of options or everything'
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
+    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, pin, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);
@@ -146,7 +146,7 @@ test('an unknown option names the nearest right one', (t) => {
   t.is(refusal('--logLevel=debug', '--', 'a'), 'Unknown option --logLevel; did you mean --log-level?');
   t.is(
     refusal('--bytes', '5', '--', 'a'),
-    'Unknown option --bytes; did you mean --max-message-bytes or --max-header-bytes or --max-replay-bytes?',
+    'Unknown option --bytes; did you mean --max-message-bytes or --max-result-bytes or --max-header-bytes?',
   );
   t.is(refusal('--no-inherit-evn', '--', 'a'), 'Unknown option --no-inherit-evn; did you mean --inherit-env?');
   t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage help all lists them\./);

@@ -26,7 +26,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 testInBash('completes every option', (t) => {
   const offered = complete('mcp-portage --');
   for (const option of OPTIONS) t.true(offered.includes(option.offered), option.name);
-  t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
+  t.deepEqual(complete('mcp-portage serve --max-rep'), ['--max-replay-bytes']);
 });
 
 testInBash('completes a flag as it is used: with no- if it is on by default, else without', (t) => {
@@ -45,6 +45,7 @@ testInBash('completes the verbs, the shells and the values of a choice', (t) => 
     'top',
     'login',
     'logout',
+    'pin',
     'completion',
     'help',
   ]);
@@ -161,6 +162,7 @@ testInFish('fish completes the verbs, the shells, the topics of help and the val
     'help',
     'login',
     'logout',
+    'pin',
     'probe',
     'report',
     'serve',

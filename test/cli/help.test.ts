@@ -104,6 +104,8 @@ Usage
   mcp-portage login --config <file> [<name>...]         log in to the servers of a file
   mcp-portage login --status                            list the logins that are kept
   mcp-portage logout [options] <url>                    forget the login for a remote server
+  mcp-portage pin <file>                                show what is pinned, and what differs
+  mcp-portage pin --accept <file> [<tool>...]           accept these tools, or all that differ
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
   mcp-portage help <command>                            show what a command does, and its most used
                                                         options
@@ -205,6 +207,8 @@ Every server: protocol and tools
                                        (repeatable)
   --describe-tool <NAME=TEXT>          Show clients this description of the tool that the server
                                        calls NAME (repeatable)
+  --pin-tools <file>                   Keep hashes of the tools in this file at first sight; hide
+                                       tools that change or appear later until they are accepted
 
 Servers started as a command
   --map-header <Name=VARIABLE>         Pass this request header to the caller's own server process,
@@ -321,6 +325,9 @@ Sessions (serve)
 Limits of sizes, numbers and times
   --max-message-bytes <size>           Largest message, in either direction; what connect sends its
                                        client is limited to 10m unless this is given [16m]
+  --max-result-bytes <size>            Cut longer texts in results of tools, and put a note in place
+                                       of larger images, blobs and structured content; 0: no limit
+                                       [0]
   --max-json-depth <levels>            Deepest nesting of arrays and objects in a client's message;
                                        at most 1000 [1000]
   --max-header-bytes <size>            Largest head of a request: its request line and headers [16k]
@@ -365,6 +372,10 @@ Usage (report)
   --all                                Report on all replicas behind the address, including those
                                        that are gone, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
+
+Pins of tools (pin)
+  --accept <file>                      Accept the tools that have changed or appeared since they
+                                       were pinned in this file
 
 Snippets (snippet)
   --for <host>                         The host to print the snippet for; all of them unless one is
@@ -491,13 +502,14 @@ test('every group has a page, unless a command of its name has all of its option
   for (const [group, verb] of [
     ['probe', 'probe'],
     ['report', 'report'],
+    ['pin', 'pin'],
     ['snippet', 'snippet'],
   ] as const) {
     t.false(GROUP_TOPICS.includes(group));
     const text = help(100, { kind: 'verb', verb });
     for (const option of OPTIONS.filter((each) => each.group === group)) t.true(showsOption(text, option), option.name);
   }
-  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 3);
+  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 4);
 });
 
 test('the help of a group names only what the command takes that stands before it', (t) => {

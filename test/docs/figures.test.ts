@@ -55,7 +55,10 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '15 s': ['downstream/http/event-stream-writer.ts', 'KEEP_ALIVE_MS'],
     '200 ms': { of: 'HAProxy, which waits that long for more data' },
   },
-  'docs/guide/security.md': { '200 characters': ['process/shown-arguments.ts', 'MAX_ARGUMENT_LENGTH'] },
+  'docs/guide/security.md': {
+    '200 characters': ['process/shown-arguments.ts', 'MAX_ARGUMENT_LENGTH'],
+    'a minute': ['pins/pin-guard.ts', 'TRUST_MS'],
+  },
   'docs/guide/serve.md': {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
     '30 minutes': '--session-timeout',
@@ -100,6 +103,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '10 MiB': ['downstream/stdio/endpoint.ts', 'MAX_LINE_BYTES'],
     '1024 characters': ['http/auth/callers.ts', 'MAX_VALUE_LENGTH'],
     '30 seconds': ['http/auth/key-source.ts', 'UNKNOWN_KEY_PAUSE_MS'],
+    '30 s': ['pins/own-listing.ts', 'LIST_TIMEOUT_MS'],
     '10 s': ['relay/shared/legacy/attribution.ts', 'ABANDONED_MS'],
     '50 s': ['eras/modern-to-legacy/pool/session-queue.ts', 'LEASE_WAIT_MS'],
     '8 MiB': ['downstream/duplex/connection-peer.ts', 'MAX_AHEAD_BYTES'],

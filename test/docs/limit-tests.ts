@@ -14,6 +14,10 @@ export const LIMITS_IN_SOURCE: Readonly<
   },
   'depth of nested JSON': { constants: [], tests: ['test/cli/serve-hostile-clients.test.ts'] },
   'size of request headers': { constants: [], tests: ['test/downstream/slow-clients.test.ts'] },
+  "each text, image, blob and the structured content of a tool's result": {
+    constants: [],
+    tests: ['test/mcp/translate/limit-results.test.ts', 'test/cli/limited-results.test.ts'],
+  },
   sessions: {
     constants: [],
     tests: [
@@ -132,6 +136,10 @@ export const LIMITS_IN_SOURCE: Readonly<
   "characters of a tool's name, with a tool filter (`--include-tool`, `--exclude-tool`)": {
     constants: ['MAX_TOOL_NAME_LENGTH'],
     tests: ['test/config/tool-choice.test.ts'],
+  },
+  'with `--pin-tools`: tools of a server; tools that wait to be accepted; messages that wait for a list': {
+    constants: ['MAX_PINNED_TOOLS', 'MAX_WAITING_TOOLS', 'HELD_LIMITS', 'LIST_TIMEOUT_MS'],
+    tests: ['test/pins/pins.test.ts', 'test/pins/pin-guard.test.ts'],
   },
   'messages in a batch': { constants: ['CLIENT_LIMITS'], tests: ['test/downstream/streamable-session/'] },
   'size of responses to a batch that wait for others; on a pipe, of all batches': {

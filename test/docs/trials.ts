@@ -25,6 +25,7 @@ const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples
 const TUNNEL: Trial = { kind: 'not tried', reason: 'it takes an account, or the Internet' };
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
+const PINS: Trial = { kind: 'elsewhere', test: 'test/cli/pinned-tools.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
 const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
@@ -44,6 +45,9 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     { kind: 'serves', tools: /^(read_\w+,?)+$/ },
   "npx -y mcp-portage --rename-tool read_text_file=read --describe-tool 'read_text_file=Reads one file as text.' -- npx -y @modelcontextprotocol/server-filesystem .":
     { kind: 'serves', tools: /(^|,)read(,|$)/ },
+  'mcp-portage --pin-tools pins.json -- npx -y @modelcontextprotocol/server-everything': PINS,
+  'mcp-portage pin pins.json': PINS,
+  'mcp-portage pin --accept pins.json get-sum': PINS,
   'npx -y mcp-portage serve https://old.example/sse': ACCEPTED,
   'npx -y mcp-portage serve https://new.example/mcp': ACCEPTED,
   'npx -y mcp-portage --config .mcp.json': MANY,

@@ -26,6 +26,7 @@ const LIMITS = {
   maxSessionInFlight: 100,
   maxSessionStreams: 100,
   maxReplayBytes: 1024 * 1024,
+  maxResultBytes: 0,
   maxParkedCalls: 8,
   maxParkedBytes: 1024 * 1024,
   requestTimeoutMs: 0,

@@ -360,6 +360,32 @@ test('the observer of a server gets the lists of tools as clients get them, and 
   t.is(lists.length, 1);
 });
 
+test('without a limit of results, every answer is passed on as it is', (t) => {
+  const { calls, owner, open: begin } = open();
+  const result = { content: [{ type: 'text', text: 'x'.repeat(100) }], tools: [{ name: 'a', outputSchema: {} }] };
+  for (const method of ['tools/call', 'tools/list', 'tasks/get', 'tasks/result']) {
+    const answer = serverFrame({ id: 1, result });
+    t.is(calls.answer(owner, begin({ id: 1, method }), answer), answer);
+  }
+  const notification = serverFrame({ method: 'notifications/tasks', params: { result } });
+  t.is(calls.notification(notification), notification);
+});
+
+test('with a limit of results, observers see what clients get', (t) => {
+  const observer = new FakeObserver();
+  const { calls, owner, open: begin } = open({ observer, maxResultBytes: 10 });
+  const result = { content: [{ type: 'text', text: 'x'.repeat(1000) }] };
+  const told = calls.answer(owner, begin(), serverFrame({ id: 1, result }));
+  t.true(told.bytes.length < 300);
+  t.is(observer.calls[0]?.endings[0]?.bytes, told.bytes.length);
+  const list = calls.answer(
+    owner,
+    begin({ id: 2, method: 'tools/list' }),
+    serverFrame({ id: 2, result: { tools: [{ name: 'a', outputSchema: {} }] } }),
+  );
+  t.deepEqual(list.json(), { jsonrpc: '2.0', id: 2, result: { tools: [{ name: 'a' }] } });
+});
+
 test('an observer that wants no calls is told of none', (t) => {
   const observer = new FakeObserver();
   observer.seesCalls = false;

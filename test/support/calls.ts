@@ -27,6 +27,7 @@ export interface CallsParts {
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
   readonly tools?: ToolView | undefined;
+  readonly maxResultBytes?: number;
   readonly serverObserver?: ServerObserver;
   readonly maxOpen?: number;
   readonly maxBytes?: number;
@@ -36,7 +37,7 @@ export interface CallsParts {
 const MAX_OPEN = 4096;
 
 export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
-  const { observer, tracer, speech = new ServerSpeech(), refusal, tools, serverObserver } = parts;
+  const { observer, tracer, speech = new ServerSpeech(), refusal, tools, maxResultBytes, serverObserver } = parts;
   const { maxOpen = MAX_OPEN, maxBytes } = parts;
   return new Calls({
     clock,
@@ -45,6 +46,7 @@ export function createCalls(clock: Clock, parts: CallsParts = {}): Calls {
     speech,
     refusal,
     tools,
+    maxResultBytes,
     serverObserver,
     server: ORIGIN.server,
     ...new CallCapacity(maxOpen, maxBytes).share(),

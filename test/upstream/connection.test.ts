@@ -1,7 +1,13 @@
 /** The rules by which a connection is handed from one owner to the next. */
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { type Arrival, type LifeCheck, MAX_UNHEARD, MAX_UNHEARD_BYTES } from '../../src/upstream/connection.ts';
+import {
+  type Arrival,
+  type Guard,
+  type LifeCheck,
+  MAX_UNHEARD,
+  MAX_UNHEARD_BYTES,
+} from '../../src/upstream/connection.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { FakeConnection } from '../support/fake-connections.ts';
@@ -283,4 +289,84 @@ test('capacity that returns while nobody listens is told to the next listener', 
   connection.listener = listener;
   await settled();
   t.is(listener.drains, 1);
+});
+
+// ---- a guard
+
+/** Passes everything, and keeps what it saw. */
+function watched(connection: FakeConnection) {
+  const seen: string[] = [];
+  const guard: Guard = {
+    sends: (frame, call) => {
+      seen.push(`sends ${frame.method}`);
+      return connection.pass(frame, call);
+    },
+    receives: (frame) => {
+      seen.push(`receives ${frame.method}`);
+      return frame.method === 'x/secret' ? undefined : frame;
+    },
+    faults: ({ id }) => id === 'mine',
+    ended: () => void seen.push('ended'),
+  };
+  connection.guard = guard;
+  return { guard, seen };
+}
+
+test('a guard sees what passes in both directions, and keeps what is for nobody else', (t) => {
+  const { connection, server, listener } = open();
+  const { seen } = watched(connection);
+  connection.listener = listener;
+  connection.hasCapacity = false;
+  t.false(connection.send(requestFrame(1, 'x/do')));
+  server.fromServer(serverFrame({ method: 'x/secret' }));
+  const told = serverFrame({ method: 'x/event' });
+  server.fromServer(told);
+  server.serverFault({ ...FAULT, id: 'mine' });
+  server.serverFault(FAULT);
+  t.deepEqual(seen, ['sends x/do', 'receives x/secret', 'receives x/event']);
+  t.is(connection.sent.length, 1);
+  t.deepEqual(frames(listener), [told]);
+  t.deepEqual(listener.faults, [FAULT]);
+});
+
+test('a guard stays when the connection is handed over, and answers in the place of the server', async (t) => {
+  const { connection, server } = open();
+  const { guard, seen } = watched(connection);
+  const first = serverFrame({ method: 'x/first' });
+  server.fromServer(first);
+  const answer = resultFrame(1, {});
+  guard.sends = (_, call) => {
+    connection.deliver(answer, call);
+    return true;
+  };
+  const next = new FakeServerListener();
+  connection.listener = next;
+  connection.send(requestFrame(1, 'x/do'));
+  await settled();
+  t.deepEqual(frames(next), [first, answer], 'nothing overtakes what waits');
+  t.is(connection.sent.length, 0);
+  t.deepEqual(seen, ['receives x/first']);
+});
+
+test('a guard is told of the end last, and once', (t) => {
+  for (const end of [
+    (connection: FakeConnection) => connection.close(EXITED),
+    (connection: FakeConnection) => connection.server.serverClosed(EXITED),
+  ]) {
+    const { connection, listener } = open();
+    const { seen } = watched(connection);
+    connection.listener = listener;
+    end(connection);
+    connection.close(EXITED);
+    t.deepEqual(seen, ['ended']);
+  }
+});
+
+test('questions of a life check bypass the guard', (t) => {
+  const { connection, listener } = open();
+  const { seen } = watched(connection);
+  connection.listener = listener;
+  connection.ask(requestFrame('ping', 'ping'));
+  t.is(connection.sent.length, 1);
+  t.deepEqual(seen, []);
 });

@@ -164,6 +164,16 @@ export const COMMANDS: readonly Command[] = [
     own: ['config', 'stateDir'],
     examples: [],
   },
+  {
+    verb: 'pin',
+    about: 'shows the pins of tools in a file, and accepts tools that have changed or appeared since',
+    usage: [
+      { left: 'mcp-portage pin <file>', right: 'show what is pinned, and what differs' },
+      { left: 'mcp-portage pin --accept <file> [<tool>...]', right: 'accept these tools, or all that differ' },
+    ],
+    own: ['accept'],
+    examples: [],
+  },
 ];
 
 export const OTHER_USAGE: readonly Row[] = [

@@ -43,9 +43,10 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   top: '`top` only looks at a running bridge',
   login: '`login` only logs in',
   logout: '`logout` only forgets a login',
+  pin: '`pin` only shows a file with pins, or accepts tools',
 };
 
-const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout'];
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin'];
 
 /**
  * Suggests options with this word in their names: `--timeout` is for `probe`, and others are called `--connect-timeout`

@@ -45,6 +45,7 @@ import {
   positiveDuration,
   renaming,
   resource,
+  resultSize,
   scopes,
   size,
   socketPath,
@@ -58,9 +59,19 @@ import {
 
 /**
  * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
- * for hosts, `report` on their use, show it live in `top`, and `login` or `logout`.
+ * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, and accept changed tools with `pin`.
  */
-export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'] as const;
+export const BRIDGE_VERBS = [
+  'serve',
+  'connect',
+  'probe',
+  'snippet',
+  'report',
+  'top',
+  'login',
+  'logout',
+  'pin',
+] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 /** The commands that use a server. */
@@ -279,6 +290,11 @@ const PROTOCOL = group(
       verbs: ['serve', 'connect'],
       scope: 'one-server',
     }),
+    pinTools: value(
+      file,
+      'Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted',
+      { verbs: ['serve', 'connect'] },
+    ),
   },
 );
 
@@ -490,6 +506,11 @@ const LIMITS = group(
       'Largest message, in either direction; what connect sends its client is limited to 10m unless this is given',
       { default: '16m' },
     ),
+    maxResultBytes: value(
+      resultSize,
+      'Cut longer texts in results of tools, and put a note in place of larger images, blobs and structured content; 0: no limit',
+      { default: '0', verbs: ['serve', 'connect'] },
+    ),
     maxJsonDepth: value(jsonDepth, "Deepest nesting of arrays and objects in a client's message; at most 1000", {
       default: '1000',
       verbs: ['serve', 'connect'],
@@ -580,6 +601,13 @@ const PROBE = group(
   },
 );
 
+const PIN = group(
+  { title: 'Pins of tools (pin)', scope: 'call', verbs: ['pin'] },
+  {
+    accept: value(file, 'Accept the tools that have changed or appeared since they were pinned in this file'),
+  },
+);
+
 const REPORT = group(
   { title: 'Usage (report)', scope: 'call', verbs: ['report'] },
   {
@@ -633,6 +661,7 @@ export const OPTION_GROUPS = {
   observing: OBSERVING,
   probe: PROBE,
   report: REPORT,
+  pin: PIN,
   snippet: SNIPPET,
   logging: LOGGING,
 } as const satisfies Readonly<Record<string, Group & { readonly rows: Readonly<Record<string, Row>> }>>;
@@ -653,6 +682,7 @@ type Rows = (typeof SERVERS)['rows'] &
   (typeof OBSERVING)['rows'] &
   (typeof PROBE)['rows'] &
   (typeof REPORT)['rows'] &
+  (typeof PIN)['rows'] &
   (typeof SNIPPET)['rows'] &
   (typeof LOGGING)['rows'];
 

@@ -99,10 +99,22 @@ export function parsePositiveDuration(text: string): Parsed<number> {
 
 /** Parses `65536`, `64k`, `16m` or `0.5g` into bytes; the units are powers of 1024. */
 export function parseMessageSize(text: string): Parsed<number> {
-  const match = /^(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?$/i.exec(text);
-  const bytes = Math.floor(Number(match?.[1]) * (UNIT_BYTES[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
+  const bytes = parseBytes(text);
   if (bytes >= MIN_BYTES && bytes <= MAX_BYTES) return accept(bytes);
   return refuse('a size from 4k to 512m, like 64k or 16m (a bare number is bytes)');
+}
+
+/** Parses a size like `parseMessageSize`, but accepts every small one, and 0. */
+export function parseResultSize(text: string): Parsed<number> {
+  const bytes = parseBytes(text);
+  if (bytes <= MAX_BYTES) return accept(bytes);
+  return refuse('a size up to 512m, like 16k or 1m (a bare number is bytes; 0: no limit)');
+}
+
+/** Returns NaN for any other text. */
+function parseBytes(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?$/i.exec(text);
+  return Math.floor(Number(match?.[1]) * (UNIT_BYTES[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
 }
 
 export function parsePort(text: string): Parsed<number> {

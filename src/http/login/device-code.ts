@@ -2,11 +2,12 @@
 import { type AuthorizationServer, deviceAuthorizationRequest } from 'oauth4webapi';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { sleep } from '../../io/sleep.ts';
 import { printableLine } from '../../printable.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { loginError, quoteOthers } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
-import { mayPass, sleep } from './patience.ts';
+import { mayPass } from './patience.ts';
 import { beginningMembers } from './request-parameters.ts';
 import {
   askEndpoint,

@@ -1,21 +1,20 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { AssertionSource, ClientMethod, LoginConfig } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { makeFolderSync } from '../../io/make-folder.ts';
+import { replaceFile } from '../../io/replace-file.ts';
 import { isBearerToken } from '../client/credentials.ts';
 import { ProofKey } from './proof-key.ts';
 import type { RegisteredScopes } from './scopes.ts';
 
 /** Only the user may read the files, because they are as sensitive as passwords. */
 const FOLDER_MODE = 0o700;
-export const FILE_MODE = 0o600;
 const MAX_NAME_LENGTH = 60;
 
 /**
- * Stores one login between runs, in its own file. A new version is written to a temporary file and renamed, so that a
- * reader gets either the old or the new version; of two writers the later one wins. Reading and writing are
+ * Stores one login between runs, in its own file. Of two writers the later one wins. Reading and writing are
  * synchronous, because a few hundred bytes are read or written only now and then.
  */
 export class LoginStore {
@@ -43,14 +42,7 @@ export class LoginStore {
   save(login: StoredLogin): void {
     if (this.path === undefined) throw new Error('there is no folder for logins');
     makeLoginFolder(dirname(this.path));
-    const aside = `${this.path}.${this.#randomId()}`;
-    try {
-      writeFileSync(aside, `${JSON.stringify(login, undefined, 2)}\n`, { mode: FILE_MODE, flag: 'wx' });
-      renameSync(aside, this.path);
-    } catch (thrown) {
-      rmSync(aside, { force: true });
-      throw thrown;
-    }
+    replaceFile(this.path, `${JSON.stringify(login, undefined, 2)}\n`, this.#randomId);
   }
 
   /** Throws the error of the file system. */

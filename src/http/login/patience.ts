@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { sleep } from '../../io/sleep.ts';
 
 /**
  * The time that a user has to log in. It is shorter than the silence that calls are allowed, so that waiting calls
@@ -60,20 +61,4 @@ export async function patiently<Result>(
       await sleep(clock, delayMs, signal);
     }
   }
-}
-
-/** Resolves after this time. Rejects with the reason of the signal if it is aborted. */
-export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      cancel();
-      reject(signal.reason);
-    };
-    const cancel = clock.after(delayMs, () => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    });
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
 }

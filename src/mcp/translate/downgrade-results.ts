@@ -110,7 +110,10 @@ function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped
   if (structured !== undefined && !features.structuredContent) {
     result.remove('structuredContent');
     // Without a text block the structured content was the only output, so it is repeated as text.
-    if (!content.some(({ start }) => isText(bytes, start))) contentEdits.push(...textEdits(bytes, result, structured));
+    if (!content.some(({ start }) => isTextBlock(bytes, start))) {
+      const text = bytes.toString('utf8', structured.start, structured.end);
+      contentEdits.push(...appendBlock(bytes, result, encodeJson(textBlock(text))));
+    }
   } else if (structured !== undefined && (isWrapped === true || bytes[structured.start] !== OPEN_BRACE)) {
     const value = bytes.subarray(structured.start, structured.end);
     result.set('structuredContent', Buffer.concat([Buffer.from(`{"${WRAPPED_OUTPUT}":`), value, Buffer.from('}')]));
@@ -126,17 +129,16 @@ function passesAsItIs({ bytes, payloadStart, outline }: Frame, features: Revisio
   return structured === undefined || bytes[structured.start] === OPEN_BRACE;
 }
 
-function isText(bytes: Buffer, blockStart: number): boolean {
+export function isTextBlock(bytes: Buffer, blockStart: number): boolean {
   const type = findMember(bytes, blockStart, 'type');
   return type !== undefined && isStringToken(bytes, type.start, type.end, 'text');
 }
 
 /**
- * Appends a text block with this JSON text to the content. The returned edits apply to the existing list; a missing
- * list is set directly.
+ * Appends a block, given as JSON text, to the content of a result. The returned edits apply to the existing list; a
+ * missing list is set directly.
  */
-function textEdits(bytes: Buffer, result: ObjectEditor, { start, end }: Span): readonly Edit[] {
-  const block = encodeJson(textBlock(bytes.toString('utf8', start, end)));
+export function appendBlock(bytes: Buffer, result: ObjectEditor, block: Buffer): readonly Edit[] {
   const content = result.value('content');
   const items = content && itemSpans(bytes, content.start);
   if (content === undefined || items === undefined) {

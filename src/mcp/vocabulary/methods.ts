@@ -14,6 +14,8 @@ export const COMPLETE = 'completion/complete';
 export const CALL_TOOL = 'tools/call';
 export const GET_PROMPT = 'prompts/get';
 export const READ_RESOURCE = 'resources/read';
+/** Asks for the outcome of a call that has become a task. [spec 2025-11-25 basic/utilities/tasks#result-retrieval] */
+export const TASK_RESULT = 'tasks/result';
 /** Requests with this prefix may name a task by its id, so they are rejected if several callers share a server. */
 export const TASKS_PREFIX = 'tasks/';
 
@@ -67,7 +69,7 @@ const taskRequests: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/update',
   'tasks/cancel',
-  'tasks/result',
+  TASK_RESULT,
   'tasks/list',
 ]);
 
@@ -119,7 +121,7 @@ const gone: ReadonlySet<string> = new Set([
   SET_LEVEL,
   SUBSCRIBE,
   UNSUBSCRIBE,
-  'tasks/result',
+  TASK_RESULT,
   'tasks/list',
 ]);
 

@@ -14,7 +14,7 @@ import type { LinkOwner, SessionDialer, UpstreamLink } from '../../relay/ports.t
 import type { Readiness } from '../../relay/readiness.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
-import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
+import { asSessionDialer, type Connector, type CreateGuard, type CreateLifeCheck } from '../connection.ts';
 import { createHttpSseConnector } from '../http-sse/connector.ts';
 import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import type { Reachability } from '../resilience/reachability.ts';
@@ -39,6 +39,8 @@ export interface RemoteOptions {
   readonly credentials: Credentials | CallerCredentials | undefined;
   /** Checks the connections of sessions. Default: nothing does. */
   readonly createLifeCheck?: CreateLifeCheck | undefined;
+  /** Decides which messages pass. Default: all do. */
+  readonly createGuard?: CreateGuard | undefined;
   /** Client name for trials of a server that could not be reached. Default: only clients try it. */
   readonly trialClient?: Implementation | undefined;
   readonly deps: Deps;
@@ -88,11 +90,12 @@ export function createSessionDialer(options: UrlConnectorOptions, knowledge: Ses
 }
 
 export function connectorOptions(options: UrlConnectorOptions): RemoteConnectorOptions {
-  const { target, remote, maxMessageBytes, tracing, createLifeCheck, reachability, deps } = options;
+  const { target, remote, maxMessageBytes, tracing, createLifeCheck, createGuard, reachability, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
   const scanner = new EnvelopeScanner();
-  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, createLifeCheck, reachability, deps };
+  const watching = { createLifeCheck, createGuard, reachability };
+  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, ...watching, deps };
 }
 
 export function createHttpClient({

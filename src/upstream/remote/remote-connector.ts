@@ -81,6 +81,10 @@ export class RemoteConnector implements Connector {
       },
       client,
     );
+    connection.guard = this.#options.createGuard?.(
+      connection,
+      client.kind === 'calls' ? client.context.principal : undefined,
+    );
     this.#connections.add(connection);
     return connection;
   }

@@ -10,7 +10,7 @@ import type { Call, Lane } from '../../relay/call.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
-import type { CreateLifeCheck } from '../connection.ts';
+import type { CreateGuard, CreateLifeCheck } from '../connection.ts';
 import type { Reachability } from '../resilience/reachability.ts';
 
 /** Options of every dialer of a remote server. */
@@ -30,6 +30,8 @@ export interface RemoteConnectorOptions {
   readonly credentials?: Pick<Credentials, 'close'> | undefined;
   /** Checks the connections of sessions. Default: nothing does. */
   readonly createLifeCheck?: CreateLifeCheck | undefined;
+  /** Decides which messages pass. Default: all do. */
+  readonly createGuard?: CreateGuard | undefined;
   readonly deps: Deps;
 }
 

@@ -1,5 +1,6 @@
 import { SHUTTING_DOWN } from '../../errors.ts';
 import type { Call } from '../../relay/call.ts';
+import { CallsOverLinks } from '../../relay/call-over-link.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import { asSessionDialer } from '../connection.ts';
 import { RemoteConnector } from '../remote/remote-connector.ts';
@@ -31,17 +32,23 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
   const { environment } = connections;
   const server = new StatelessServer({ environment, reachable: (error) => connections.noteReachable(error), doubted });
   const calls = new SoleCalls(server);
+  const isGuarded = options.createGuard !== undefined;
+  // Only connections are guarded, so each request gets one.
+  const guardedCalls = new CallsOverLinks((owner, call) =>
+    connectCalls(owner, { principal: call.principal, headers: call.lane.headers }),
+  );
   const sessions = asSessionDialer(connections);
+  const connectCalls: UpstreamDialer['dialCalls'] = (listener, context) => {
+    const connection = connections.connectCalls(context);
+    connection.listener = listener;
+    return connection;
+  };
   return {
     ...sessions,
-    dialCalls(listener, context) {
-      const connection = connections.connectCalls(context);
-      connection.listener = listener;
-      return connection;
-    },
+    dialCalls: connectCalls,
     callServer() {
       connections.checkOpen();
-      return calls;
+      return isGuarded ? guardedCalls : calls;
     },
     close() {
       calls.close(SHUTTING_DOWN);

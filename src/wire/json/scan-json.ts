@@ -269,7 +269,7 @@ export function firstUnit(bytes: Buffer, start: number): number {
 }
 
 /** Decodes the escape whose backslash is before `pos` to a UTF-16 unit, or returns -1 if it is invalid. */
-function escapedUnit(bytes: Buffer, pos: number): number {
+export function escapedUnit(bytes: Buffer, pos: number): number {
   const byte = bytes[pos] ?? 0;
   if (byte !== LOWER_U) return ESCAPED_UNITS[byte] || -1;
   let unit = 0;

@@ -54,6 +54,7 @@ const server = {
     proxyEnv: {},
   },
   mapHeaders: [],
+  pinTools: undefined,
   tools: { include: [], exclude: [], shapes: new Map() },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
@@ -74,6 +75,7 @@ const server = {
     maxSessionInFlight: 1024,
     maxSessionStreams: 2048,
     maxReplayBytes: 5_242_880,
+    maxResultBytes: 0,
     maxParkedCalls: 1024,
     maxParkedBytes: 67_108_864,
     requestTimeoutMs: 300_000,
@@ -252,6 +254,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   protocol: ['legacy'],
   includeTool: ['read_*', 'list_*'],
   excludeTool: ['*_all'],
+  pinTools: ['pins.json'],
   renameTool: ['read_v2=read', 'a=b=c'],
   describeTool: ['read_v2=Reads, a=b'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
@@ -298,6 +301,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   auditFile: ['audit.jsonl'],
   auditRequired: ['true'],
   stateDir: ['state'],
+  accept: ['pins.json'],
   url: ['http://127.0.0.1:8000'],
   all: ['true'],
   since: ['7d'],
@@ -311,6 +315,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   maxChildren: ['7'],
   pollAfter: ['30s'],
   maxMessageBytes: ['1m'],
+  maxResultBytes: ['20k'],
   maxJsonDepth: ['64'],
   maxHeaderBytes: ['32k'],
   maxInFlight: ['20'],
@@ -392,6 +397,7 @@ const plainTool = {
 };
 const always = {
   protocol: 'legacy',
+  pinTools: '/work-dir/pins.json',
   tools: {
     include: ['read_*', 'list_*'],
     exclude: ['*_all'],
@@ -407,6 +413,7 @@ const always = {
     maxSessionInFlight: 10,
     maxSessionStreams: 12,
     maxReplayBytes: 65_536,
+    maxResultBytes: 20_480,
     maxParkedCalls: 50,
     maxParkedBytes: 131_072,
     requestTimeoutMs: 0,

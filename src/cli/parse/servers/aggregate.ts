@@ -118,11 +118,13 @@ export function parseAggregate({ layers, spelling, shows, servers, ...request }:
     writtenTools: new Map(),
   });
   const { server } = parsed;
-  // Patterns are about the tools of each server, by their own names, and the aggregate starts no process of its own.
+  // Patterns, pins and limits of results are about the tools of each server, by their own names. The aggregate starts no
+  // process of its own.
   const own: ServerConfig = {
     ...server,
     tools: { include: [], exclude: [], shapes: new Map() },
-    limits: { ...server.limits, maxChildren: 0 },
+    pinTools: undefined,
+    limits: { ...server.limits, maxChildren: 0, maxResultBytes: 0 },
   };
   return { ...parsed, server: collectHeaders(own, servers) };
 }

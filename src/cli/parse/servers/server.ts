@@ -57,6 +57,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     child,
     mapHeaders,
     tools: parseTools({ given, written: writtenTools, access }),
+    pinTools: given.get('pinTools'),
     sessions,
     limits: {
       maxChildren,
@@ -66,6 +67,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
       maxSessionInFlight: given.get('maxSessionInFlight'),
       maxSessionStreams: given.get('maxSessionStreams'),
       maxReplayBytes: given.get('maxReplayBytes'),
+      maxResultBytes: given.get('maxResultBytes'),
       maxParkedCalls: given.get('maxParkedCalls'),
       maxParkedBytes: given.get('maxParkedBytes'),
       requestTimeoutMs: given.get('requestTimeout'),

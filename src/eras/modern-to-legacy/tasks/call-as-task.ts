@@ -1,11 +1,11 @@
 import type { Clock } from '../../../deps.ts';
-import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, TASK_RESULT } from '../../../mcp/vocabulary/methods.ts';
 import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import { MAX_ASKING_MS } from '../../asking-limits.ts';
 import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
-import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
+import { asTask, type CreatedTask, createdTask } from './task-tools.ts';
 
 /** Time for a server to end a task before it is left alone with it. */
 export const CANCEL_TASK_MS = 2000;

@@ -1,10 +1,9 @@
 import type { Clock } from '../../../deps.ts';
-import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, TASK_RESULT } from '../../../mcp/vocabulary/methods.ts';
 import { failureToldBy } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
-import { TASK_RESULT } from './task-tools.ts';
 
 /** The pause after a connection broke: the server knows the outcome, or will. */
 export const ASK_AGAIN_MS = 5000;

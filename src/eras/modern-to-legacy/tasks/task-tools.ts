@@ -8,8 +8,6 @@ import { editFrame, type Frame } from '../../../wire/frame.ts';
 import { ObjectEditor } from '../../../wire/json/object-editor.ts';
 import type { LegacySession } from '../pool/legacy-session.ts';
 
-export const TASK_RESULT = 'tasks/result';
-
 export function offersTasks(capabilities: Fields): boolean {
   const requests = asFields(asFields(capabilities.tasks)?.requests);
   return asFields(requests?.tools)?.call !== undefined;
