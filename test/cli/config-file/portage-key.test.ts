@@ -311,6 +311,7 @@ test('every option has its place', (t) => {
     'url',
     'all',
     'since',
+    'accept',
     'for',
   ]);
   t.deepEqual(of('entry'), ['envFrom']);
