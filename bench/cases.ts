@@ -12,6 +12,7 @@ import {
   startStreamEndpoint,
 } from './bridges/endpoint.ts';
 import {
+  COMBINED,
   floor,
   isInstalled,
   LISTED,
@@ -38,6 +39,7 @@ export type Contender =
   | 'mcp-portage-prewarmed'
   | 'mcp-portage-first'
   | 'mcp-portage-listed'
+  | 'mcp-portage-aggregate'
   | 'mcp-portage-unseen'
   | 'mcp-portage-observed'
   | 'mcp-portage-socket'
@@ -178,6 +180,40 @@ export const MANY_SERVERS: Case = {
     { name: 'mcp-remote', reason: NO_HTTP_FACE },
   ],
 };
+
+const COMBINED_WORKLOADS = [workloads.SMALL_32, workloads.SMALL_1].map((workload) =>
+  workloads.ofServer(workload, COMBINED.name),
+);
+
+/** The same server at its own address and as a part of the aggregate. */
+function aggregate(era: Era, name: string, title: string): Case {
+  const start = (port: string): Program =>
+    portage('--port', port, '--config', manyServersFile(era, COMBINED.servers), '--aggregate');
+  return {
+    name,
+    title,
+    era,
+    clients: 2,
+    workloads: COMBINED_WORKLOADS,
+    entrants: [onHttp('mcp-portage', COMBINED.path, start), onHttp('mcp-portage-aggregate', '/mcp', start)],
+    absent: [
+      { name: 'supergateway', reason: 'it serves one server' },
+      { name: 'mcp-proxy', reason: 'it serves one server' },
+      { name: 'mcp-remote', reason: NO_HTTP_FACE },
+    ],
+  };
+}
+
+export const AGGREGATE = aggregate(
+  'legacy',
+  'aggregate',
+  `Streamable HTTP → stdio, one of ${COMBINED.servers} servers at its own address and in the aggregate`,
+);
+export const AGGREGATE_MODERN = aggregate(
+  'modern',
+  'aggregate-modern',
+  `modern Streamable HTTP → modern stdio, one of ${COMBINED.servers} servers at its own address and in the aggregate`,
+);
 
 /** The same bridge while nobody looks, as it is by itself, and with all that counts, shows and writes calls. */
 export const OBSERVED: Case = {
@@ -406,6 +442,8 @@ export const CASES = [
   CONNECT_MODERN,
   SERVE_URL,
   MANY_SERVERS,
+  AGGREGATE,
+  AGGREGATE_MODERN,
   OBSERVED,
   UNIX_SOCKET,
 ] as const;

@@ -125,6 +125,20 @@ const ROWS: readonly Row[] = [
     floor: ['mcp-portage', 1.03],
   },
   {
+    title: "a call through the aggregate, beside the same at the server's own address",
+    case: 'aggregate',
+    ...small32,
+    contender: 'mcp-portage-aggregate',
+    floor: ['mcp-portage', 1.25],
+  },
+  {
+    title: 'the same in the modern era',
+    case: 'aggregate-modern',
+    ...small32,
+    contender: 'mcp-portage-aggregate',
+    floor: ['mcp-portage', 1.25],
+  },
+  {
     title: 'nobody looks at calls, beside the floor, small calls',
     case: 'observed',
     ...small32,

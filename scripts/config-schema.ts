@@ -56,6 +56,16 @@ const OWN: Schema = {
     ...listOfTexts(),
     description: 'Names of the only callers that may use this server; for others it does not exist',
   },
+  aggregate: { type: 'boolean', description: 'false leaves this server out of the aggregate', default: true },
+  prefix: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9_-]{0,40}$',
+    description: "What precedes the names of this server's tools and prompts in the aggregate; empty for nothing",
+  },
+  alwaysShow: {
+    ...listOfTexts(),
+    description: 'Tools of this server that are listed although clients search for the others',
+  },
   tools: {
     type: 'object',
     description: 'How clients see single tools, by the names that the server gives them',
@@ -155,7 +165,14 @@ function describeOption({ kind, describe, type, default: standard }: Option): Sc
   if (kind === 'flag') return { type: 'boolean', ...rest, default: standard === 'true' };
   const map = type.readMember !== undefined ? [{ type: 'object', additionalProperties: { type: 'string' } }] : [];
   if (kind === 'list') return { anyOf: [{ type: 'string' }, listOfTexts(), ...map], ...rest };
-  return type.choices === undefined ? { type: ['string', 'number'], ...rest } : { enum: type.choices, ...rest };
+  return type.choices === undefined
+    ? { type: ['string', 'number'], ...rest }
+    : { enum: type.choices.map(toJson), ...rest };
+}
+
+/** In a file, a choice that reads `true` or `false` is no string. */
+function toJson(choice: string): string | boolean {
+  return choice === 'true' || choice === 'false' ? choice === 'true' : choice;
 }
 
 function listOfTexts(): Schema {

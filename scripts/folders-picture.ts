@@ -5,6 +5,7 @@ import { escapeXml, FONT, THEMES, type ThemeName } from './picture-themes.ts';
 
 /** What each folder is for, in a few words. */
 const PURPOSES: Readonly<Record<string, string>> = {
+  aggregate: 'several servers as one',
   bridge: 'puts everything together',
   cli: 'options, files, help',
   collections: 'bounded queues and maps',

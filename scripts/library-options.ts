@@ -40,11 +40,11 @@ const GROUPS: readonly Group[] = [
   },
   {
     head: '/** Options of `serve`, `connect` and `probe`; for a single server they are defaults. */\nexport interface CommonOptions {',
-    has: (option) => isOfAll(option) && VERBS.every((verb) => isFor(option, verb)),
+    has: (option) => isOfAll(option) && VERBS.every((verb) => isForServers(option, verb)),
   },
   {
     head: '/** Options of `serve` and `connect` only. */\nexport interface ServedOptions extends CommonOptions {',
-    has: (option) => isOfAll(option) && isFor(option, 'connect') && !isFor(option, 'probe'),
+    has: (option) => isOfAll(option) && isFor(option, 'connect') && !isForServers(option, 'probe'),
   },
   {
     head: '/** Options of servers that clients reach over HTTP. */\nexport interface HttpOptions extends ServedOptions {',
@@ -62,6 +62,11 @@ function isOfAll(option: Option): boolean {
 
 function isFor({ verbs }: Option, verb: BridgeVerb): boolean {
   return verbs.includes(verb);
+}
+
+/** A program probes one server at a time, of which no aggregate can be made. */
+function isForServers(option: Option, verb: BridgeVerb): boolean {
+  return isFor(option, verb) && !(verb === 'probe' && option.name === 'aggregate');
 }
 
 const HEAD = `/** Made by \`npm run docs\` from the options of the command line; do not edit. */
@@ -122,5 +127,5 @@ function typeOf({ kind, type }: Option): string {
   if (kind === 'list') {
     return `string | readonly string[]${type.readMember === undefined ? '' : ' | Readonly<Record<string, string>>'}`;
   }
-  return type.choices?.map((choice) => `'${choice}'`).join(' | ') ?? type.typescript ?? 'string';
+  return type.typescript ?? type.choices?.map((choice) => `'${choice}'`).join(' | ') ?? 'string';
 }

@@ -68,6 +68,10 @@ export const PARTS = {
   eras: ['src/eras/'],
   // A server that several clients share.
   shared: ['src/relay/shared/'],
+  // Several servers as one.
+  aggregate: ['src/aggregate/', 'src/bridge/stdio-members.ts'],
+  // Tools that are found, not listed.
+  search: ['src/aggregate/search/tool-search.ts', 'src/aggregate/search/tool-index.ts'],
   // Servers at URLs.
   remote: [
     'src/http/client/',
@@ -101,7 +105,7 @@ export const PARTS = {
   // Other verbs.
   help: ['src/cli/completion.ts', 'src/cli/help/', 'src/cli/mistaken-options.ts'],
   'error-help': ['src/cli/help/error-help.ts'],
-  probe: ['src/probe/'],
+  probe: ['src/cli/aggregate-command.ts', 'src/probe/'],
   top: ['src/observe/top/'],
   'library-functions': ['src/library/'],
   // Bridges that call hubs, and those that read their configuration again.

@@ -57,6 +57,8 @@ export interface CliHost {
   setExitCode(code: number): void;
   /** Ends the process immediately. */
   exit(code: number): void;
+  /** Returns the command that starts this program. */
+  ownCommand(): Promise<readonly string[]>;
   createLog(options: LogOptions): Promise<Logger>;
   /** Creates a live line on stderr. */
   createLiveLine(): Promise<LiveLine>;
@@ -161,7 +163,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const colors = allowsColor(stderrIsTerminal, host.env);
   const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
   for (const warning of warnings) log.warn(warning);
-  if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
+  if (command.verb === 'probe') return await reportOn({ command, config, probe, host, log, live });
   if (command.verb === 'login' || command.verb === 'logout') {
     return await changeLoginsOf(command.verb, { config, host, log });
   }
@@ -237,6 +239,7 @@ async function changeLoginsOf(
 }
 
 interface ReportJob {
+  readonly command: BridgeCommand;
   readonly config: Config;
   readonly probe: ProbeOptions;
   readonly host: CliHost;
@@ -284,7 +287,7 @@ async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void
 }
 
 /** Runs `probe`. The report goes to stdout, and the exit code sums it up. */
-async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<void> {
+async function reportOn({ command, config, probe, host, log, live }: ReportJob): Promise<void> {
   const color = allowsColor(host.stdout.isTTY === true, host.env);
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
   const interruption = listenForSignals(host.events, (code) => {
@@ -293,14 +296,23 @@ async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<
   });
   const { signal } = interruption;
   const waiting = (what: string, limitMs?: number): void => live?.show(what, limitMs);
+  const [server] = config.servers;
+  const isAggregate = server.target.kind === 'aggregate';
+  const aggregate = isAggregate ? await commandOfAggregate(command, host) : undefined;
   try {
-    const { report, exitCode } = await host.runProbe({ config, ...probe, color, width, signal, waiting }, log);
+    const request = { config, ...probe, color, width, signal, waiting, aggregate };
+    const { report, exitCode } = await host.runProbe(request, log);
     live?.close();
     host.stdout.write(report);
     host.setExitCode(interruption.exitCode ?? exitCode);
   } finally {
     live?.close();
   }
+}
+
+async function commandOfAggregate(command: BridgeCommand, host: CliHost) {
+  const { aggregateCommand } = await import('./cli/aggregate-command.ts');
+  return aggregateCommand(command, await host.ownCommand(), host);
 }
 
 /** Descriptors that were terminals at the start. `isatty` returns false for a terminal that has since been closed. */
@@ -320,8 +332,12 @@ function isPipe(fd: number): boolean {
 async function toStrayClient({ servers: [server] }: Config, file: string | undefined): Promise<StrayClient> {
   const { showListed, showTarget } = await import('./probe/clients.ts');
   const { listing, target, remote } = server;
-  const isListed = listing !== undefined && file !== undefined;
-  const what = isListed ? showListed(file, listing.name) : showTarget(target, remote);
+  const isListed = file !== undefined && (listing !== undefined || target.kind === 'aggregate');
+  const what = isListed
+    ? showListed(file, listing?.name)
+    : target.kind === 'aggregate'
+      ? ''
+      : showTarget(target, remote);
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 
@@ -358,6 +374,11 @@ export function main(files?: BuiltFiles): Promise<void> {
       process.exitCode = code;
     },
     exit: (code) => process.exit(code),
+    ownCommand: async () => {
+      const { isSea } = await import('node:sea');
+      const [program, file = ''] = process.argv;
+      return isSea() ? [process.execPath] : [program ?? process.execPath, ...process.execArgv, file];
+    },
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     createLiveLine: async () => {
       const [{ LiveLine }, { systemClock }] = await Promise.all([

@@ -12,6 +12,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'config.ts': ['config'],
   'version.ts': [],
   'snippet.ts': ['process/shown-arguments.ts'],
+  'suggest.ts': [],
   'log-lines.ts': ['printable.ts', 'process/command-name.ts'],
   'log.ts': ['config.ts', 'io', 'log-lines.ts', 'printable.ts', 'version.ts'],
   collections: [],
@@ -51,6 +52,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
+  aggregate: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts', 'suggest.ts', 'version.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
   io: ['wire', 'deps.ts'],
   pins: [
@@ -108,6 +110,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   bridge: [
+    'aggregate',
     'downstream',
     'replicas',
     'upstream',
@@ -133,6 +136,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'pins',
     'io/bounded-file.ts',
     'snippet.ts',
+    'suggest.ts',
     'observe/usage/report-command.ts',
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',

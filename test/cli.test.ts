@@ -12,6 +12,7 @@ import { BridgeError } from '../src/errors.ts';
 import type { LogOptions } from '../src/log.ts';
 import type { ProbeRequest } from '../src/probe/probe-servers.ts';
 import { VERSION } from '../src/version.ts';
+import { createConfigFolder } from './support/config-folder.ts';
 import { FakeClock } from './support/fake-clock.ts';
 
 const ERASE = '\r\u001b[2K';
@@ -40,6 +41,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     v8Flags: new V8Flags(),
     setExitCode: (code) => (seen.exitCode = code),
     exit: (code) => (seen.exited = code),
+    ownCommand: async () => ['/bin/node', '/opt/mcp-portage.js'],
     createLog: async (options) => {
       seen.logOptions = options;
       return pino(
@@ -205,6 +207,24 @@ test('a probe is told about the terminal its report is for', async (t) => {
   t.like((await run(['probe', '--', 'x'], { stdout })).probe, { width: 132, color: true });
   t.like((await run(['probe', '--', 'x'], { stdout, env: { NO_COLOR: '1' } })).probe, { color: false });
   t.like((await run(['probe', '--json', '--', 'x'])).probe, { format: 'json' });
+});
+
+test('a probe of the aggregate is a client of the command that connects to it', async (t) => {
+  const folder = await createConfigFolder(t);
+  const file = await folder.write('mcp.json', { mcpServers: { a: { command: 'a' }, b: { command: 'b' } } });
+  const words = ['probe', '--config', file, '--strict-config', '--aggregate=search', '--timeout', '5s', 'a', 'b'];
+  const { probe } = await run(words, { env: { KEY: 'x' }, cwd: '/work' });
+  const options = [`--config=${file}`, '--strict-config=true', '--aggregate=search'];
+  t.deepEqual(probe?.aggregate, {
+    target: {
+      kind: 'command',
+      command: '/bin/node',
+      args: ['/opt/mcp-portage.js', 'connect', '--log-level=warn', ...options, 'a', 'b'],
+    },
+    child: { cwd: '/work', env: { KEY: 'x' }, withheldEnv: [], pty: false },
+    shown: `--config ${file} --aggregate=search a b`,
+  });
+  t.is((await run(['probe', '--config', file])).probe?.aggregate, undefined);
 });
 
 test('a probe that was interrupted exits with the code of the signal, after its report', async (t) => {

@@ -50,17 +50,22 @@ export function portage(...args: string[]): Program {
 /** One of many servers of a configuration file, each of which is the bench server. */
 export const LISTED = { servers: 100, path: '/server-50/mcp' } as const;
 
-/** The file that they are in; made when it is first asked for. */
-export function manyServersFile(): string {
-  listedFile ??= writeManyServers();
-  return listedFile;
+/** A few of them, which the aggregate makes one of. */
+export const COMBINED = { servers: 10, name: 'server-5', path: '/server-5/mcp' } as const;
+
+const files = new Map<string, string>();
+
+/** A file with many servers; made when it is first asked for. */
+export function manyServersFile(era: Era = 'legacy', servers: number = LISTED.servers): string {
+  const key = `${servers} ${era}`;
+  const file = files.get(key) ?? writeManyServers(era, servers);
+  files.set(key, file);
+  return file;
 }
 
-let listedFile: string | undefined;
-
-function writeManyServers(): string {
-  const entry = { command: 'node', args: stdioServer('legacy') };
-  const names = Array.from({ length: LISTED.servers }, (_, index) => `server-${index}`);
+function writeManyServers(era: Era, servers: number): string {
+  const entry = { command: 'node', args: stdioServer(era) };
+  const names = Array.from({ length: servers }, (_, index) => `server-${index}`);
   const file = join(mkdtempSync(join(tmpdir(), 'mcp-portage-bench-')), 'mcp.json');
   writeFileSync(file, JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, entry])) }));
   return file;

@@ -6,7 +6,7 @@ export type Era = 'legacy' | 'modern';
 export interface Workload {
   readonly name: string;
   readonly title: string;
-  readonly tool: 'echo' | 'produce' | 'absorb' | 'progress';
+  readonly tool: 'echo' | 'produce' | 'absorb' | 'progress' | `${string}__echo`;
   /** Members of the arguments besides the tag, as JSON, each with a comma before it. */
   readonly argumentsTail: string;
   readonly inFlight: number;
@@ -61,6 +61,8 @@ const EVENTS = 10_000;
 
 export const SMALL_32: Workload = { ...small, name: 'small-32', title: 'small calls, 32 in flight', inFlight: 32 };
 export const SMALL_1: Workload = { ...small, name: 'small-1', title: 'small calls, 1 in flight', inFlight: 1 };
+/** Calls of a tool as the aggregate names it. The server takes any name that it does not know for that of `echo`. */
+export const ofServer = (workload: Workload, server: string): Workload => ({ ...workload, tool: `${server}__echo` });
 export const RESULT_1M = result(MIB, 4);
 export const RESULT_10M = result(10 * MIB, 1);
 export const REQUEST_50K = request(50_000, 8);

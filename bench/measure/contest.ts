@@ -65,13 +65,14 @@ class Contestant {
   }
 
   async warmUp(): Promise<void> {
-    const { effort } = this.#options;
+    const { contest, effort } = this.#options;
+    const [workload = SMALL_32] = contest.workloads;
     if (this.#isOut || effort.warmUpCalls === 0) return;
     try {
       const clients = await this.#open();
-      await drive({ clients, workload: SMALL_32, forMs: effort.maxWarmUpMs, maxCalls: effort.warmUpCalls });
+      await drive({ clients, workload, forMs: effort.maxWarmUpMs, maxCalls: effort.warmUpCalls });
     } catch (error) {
-      await this.#giveUp(SMALL_32, error);
+      await this.#giveUp(workload, error);
     }
   }
 

@@ -1,17 +1,18 @@
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import type { Config } from '../config.ts';
-import type { Clock } from '../deps.ts';
+import type { Clock, Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { CallCapacity, Calls } from '../relay/calls.ts';
 import { ServerSpeech } from '../relay/observer.ts';
+import type { CallerDialers } from '../relay/ports.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import { createToolView } from './create-tool-view.ts';
 import { Guards } from './guards.ts';
-import { createObservation } from './observing/observation.ts';
+import { createObservation, type Observation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
 /**
@@ -30,9 +31,9 @@ const ORPHAN_CHECK_MS = 1000;
 export async function connectStdio(config: Config, deps: BridgeDeps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();
-  const { listener, servers, limits: processLimits } = config;
+  const { servers, limits: processLimits } = config;
   const [server] = servers;
-  const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
+  const { shutdownGraceMs } = processLimits;
   const observation = await createObservation({
     config: config.observation,
     clients: 'one',
@@ -40,36 +41,10 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     look: async () => [],
     deps,
   });
-  const { observer, tracer, refusal } = observation;
   const name = nameServer(server);
   observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
-  const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
-  const guards = new Guards(deps);
-  const dialers = await createDialers(
-    {
-      ...server,
-      callers: describeCallers(listener, server),
-      children: new ChildLimit(maxChildren),
-      shutdownGraceMs,
-      urgency: urgency.signal,
-      openShared: undefined,
-      callerTokens: undefined,
-      bound: () => [],
-      outcomes: undefined,
-      observing,
-      createGuard: await guards.of(server, deps),
-      queues: new QueueSizes(),
-    },
-    deps,
-  );
-  const calls = new Calls({
-    clock: deps.clock,
-    ...new CallCapacity(maxInFlight).share(),
-    ...observing,
-    tools: createToolView(server, deps),
-    maxResultBytes: server.limits.maxResultBytes,
-    refusal,
-  });
+  const dial = server.target.kind === 'aggregate' ? dialAll : dialOne;
+  const { dialers, calls, close: closeServers, killNow } = await dial(config, observation, urgency.signal, deps);
   const sessions = createSessions(server, { dialers, calls, deps });
   const { maxMessageBytes, maxLineBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxSentBytes: maxLineBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
@@ -81,8 +56,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     async close() {
       sessions.close(SHUTTING_DOWN);
       endpoint.close(SHUTTING_DOWN);
-      await dialers.close();
-      await guards.close();
+      await closeServers();
       await observation.close();
     },
   });
@@ -94,7 +68,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
   void Promise.all([endpoint.clientGone, isPressed]).then(() => {
     ending.close();
     urgency.abort();
-    deps.clock.after(LAST_CHANCE_MS, () => dialers.killNow());
+    deps.clock.after(LAST_CHANCE_MS, killNow);
   });
   void endpoint.clientGone.then(() => {
     const stop = deps.clock.every(ORPHAN_CHECK_MS, () => {
@@ -147,8 +121,81 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     update: undefined,
     reopen,
     shutdown,
-    killNow: () => dialers.killNow(),
+    killNow,
     ended: end(),
+  };
+}
+
+/** The server of the client, with the means to end it. */
+interface ClientsServer {
+  readonly dialers: CallerDialers;
+  readonly calls: Calls;
+  readonly close: () => Promise<void>;
+  readonly killNow: () => void;
+}
+
+async function dialOne(
+  { listener, servers: [server], limits }: Config,
+  { observer, tracer, refusal }: Observation,
+  urgency: AbortSignal,
+  deps: Deps,
+): Promise<ClientsServer> {
+  const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
+  const guards = new Guards(deps);
+  const dialers = await createDialers(
+    {
+      ...server,
+      callers: describeCallers(listener, server),
+      children: new ChildLimit(limits.maxChildren),
+      shutdownGraceMs: limits.shutdownGraceMs,
+      urgency,
+      openShared: undefined,
+      callerTokens: undefined,
+      bound: () => [],
+      outcomes: undefined,
+      waits: 'client',
+      members: undefined,
+      observing,
+      createGuard: await guards.of(server, deps),
+      queues: new QueueSizes(),
+    },
+    deps,
+  );
+  const calls = new Calls({
+    clock: deps.clock,
+    ...new CallCapacity(limits.maxInFlight).share(),
+    ...observing,
+    tools: createToolView(server, deps),
+    maxResultBytes: server.limits.maxResultBytes,
+    refusal,
+  });
+  const close = async (): Promise<void> => {
+    await dialers.close();
+    await guards.close();
+  };
+  return { dialers, calls, close, killNow: () => dialers.killNow() };
+}
+
+/** Dials the aggregate, which alone has its members. */
+async function dialAll(
+  config: Config,
+  observation: Observation,
+  urgency: AbortSignal,
+  deps: Deps,
+): Promise<ClientsServer> {
+  const { dialAggregate } = await import('./stdio-members.ts');
+  const { dialed, members } = await dialAggregate(config, { observation, urgency }, deps);
+  return {
+    dialers: dialed.sessionDialers,
+    calls: dialed.calls,
+    close: async () => {
+      await dialed.close();
+      await members.close(SHUTTING_DOWN);
+    },
+    killNow: () => {
+      dialed.sessionDialers.killNow();
+      members.killNow();
+    },
   };
 }
 

@@ -1,8 +1,17 @@
+import type { Members } from '../aggregate/members.ts';
 import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress } from '../config/listener.ts';
 import { dependsOnCaller } from '../config/remote.ts';
-import type { CommandTarget, ServerConfig, StreamTarget, UrlTarget } from '../config/server.ts';
+import {
+  AGGREGATE_NAME,
+  type AggregateTarget,
+  type CommandTarget,
+  type ServerConfig,
+  type StreamTarget,
+  type UrlTarget,
+} from '../config/server.ts';
 import type { Deps } from '../deps.ts';
+import { assertNever } from '../errors.ts';
 import type { CallerCredentials } from '../http/client/caller-credentials.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import type { ExchangedTokens } from '../http/login/exchange-token.ts';
@@ -52,30 +61,54 @@ export interface ServerToDial extends ServerConfig {
   readonly observing: Observing;
   /** Decides which messages pass; undefined: all do. */
   readonly createGuard?: CreateGuard | undefined;
+  /** Whoever waits while a user logs in: the client on our own pipes, which can tell the user, or callers. */
+  readonly waits: 'client' | 'callers';
+  /** The servers that the aggregate is made of; undefined where there is no aggregate. */
+  readonly members: Members | undefined;
   /** Undefined if nobody looks at its processes. */
   readonly serverObserver?: ServerObserver | undefined;
 }
 
 /** Returns the name of a server for people: the one in the configuration file, else its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
-  return listing?.name ?? nameTarget(target);
+  if (listing !== undefined) return listing.name;
+  return target.kind === 'aggregate' ? AGGREGATE_NAME : nameTarget(target);
 }
 
 /** Creates the dialers of a server of any kind and any era, for clients of every era. */
 export async function createDialers(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
-  if (target.kind === 'url') {
-    const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
-    return forEveryCaller(await dial(server, target, deps), restorePolicyOf(server));
+  switch (target.kind) {
+    case 'url': {
+      const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
+      return forEveryCaller(await dial(server, target, deps), restorePolicyOf(server));
+    }
+    case 'stream':
+      return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'command':
+      if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
+      // Processes that get the variables of different callers share nothing.
+      return new DialerByEnvironment({
+        create: (environment: CallerEnvironment) =>
+          dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
+        clock: deps.clock,
+      });
+    case 'aggregate':
+      return dialAggregate(server.members, target, deps);
+    default:
+      return assertNever(target);
   }
-  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
-  if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
-  // Processes that get the variables of different callers share nothing.
-  return new DialerByEnvironment({
-    create: (environment: CallerEnvironment) =>
-      dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
-    clock: deps.clock,
-  });
+}
+
+/** Loaded on demand, since most bridges serve no aggregate. */
+async function dialAggregate(
+  members: Members | undefined,
+  { shows }: AggregateTarget,
+  deps: Deps,
+): Promise<CallerDialers> {
+  if (members === undefined) throw new Error('an aggregate has members');
+  const { createAggregateDialer } = await import('../aggregate/dialer.ts');
+  return createAggregateDialer({ members, shows, deps });
 }
 
 /** Dials a server as a child process. Throws what `createStdioConnector` throws. */
@@ -259,10 +292,16 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
 }
 
 /** Pings the connections of a remote server; undefined: no pings are sent. */
-function pingsOf({ target, remote, limits }: ServerToDial, deps: Deps): CreateLifeCheck | undefined {
+function pingsOf(server: ServerToDial, deps: Deps): CreateLifeCheck | undefined {
+  const { remote, limits } = server;
   const { keepAliveMs: idleMs } = remote;
   if (idleMs === 0) return undefined;
-  return pingWhenSilent({ name: nameTarget(target), idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps });
+  return pingWhenSilent({
+    name: nameServer({ ...server, listing: undefined }),
+    idleMs,
+    requestTimeoutMs: limits.requestTimeoutMs,
+    deps,
+  });
 }
 
 /**
@@ -278,7 +317,7 @@ function restorePolicyOf({ callers, remote, limits }: ServerToDial): RestorePoli
 
 /** Loaded where they may be needed: a server whose token is given asks for no login. */
 async function createCredentials(
-  { remote, observing, openShared, callers, callerTokens }: ServerToDial,
+  { remote, observing, openShared, waits, callerTokens }: ServerToDial,
   { url }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials | CallerCredentials | undefined> {
@@ -286,7 +325,6 @@ async function createCredentials(
   if (config === undefined) return callerTokens;
   const server = handshakeUrlOf(url);
   const login = await import('../http/login/create-login.ts');
-  const waits = callers.kind === 'pipe' ? 'client' : 'callers';
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   const { observer, server: name } = observing;
   const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });

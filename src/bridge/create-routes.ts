@@ -224,7 +224,10 @@ export function endpointsBelow(endpoints: EndpointConfig, segment: string): Endp
 }
 
 /** Takes note of the tokens that callers show. */
-export type CallerTokens = Pick<ExchangedTokens, 'note'>;
+export interface CallerTokens extends Pick<ExchangedTokens, 'note'> {
+  /** True at the aggregate, where callers without such a token can use the members that need none. */
+  readonly areOptional?: true;
+}
 
 /**
  * Wraps a route so that the mapped headers of a caller, or the claims of its token, become a part of its identity:
@@ -235,19 +238,18 @@ export function withKnownCallers(
   mapHeaders: ServerConfig['mapHeaders'],
   callerTokens: CallerTokens | undefined,
 ): HttpRoute {
-  if (callerTokens !== undefined) {
-    return (request, response, query) => {
-      const token = mapCallerToken(request);
-      if (token instanceof BridgeError) return respondError(response, token);
-      callerTokens.note(token);
-      route(request, response, query);
-    };
-  }
-  if (mapHeaders.length === 0) return route;
-  return (request, response, query) => {
+  const mapped: HttpRoute = (request, response, query) => {
     const refusal = mapCaller(request, mapHeaders);
     if (refusal !== undefined) return respondError(response, refusal);
     route(request, response, query);
+  };
+  const served = mapHeaders.length === 0 ? route : mapped;
+  if (callerTokens === undefined) return served;
+  return (request, response, query) => {
+    const token = mapCallerToken(request);
+    if (!(token instanceof BridgeError)) callerTokens.note(token);
+    else if (callerTokens.areOptional !== true) return respondError(response, token);
+    served(request, response, query);
   };
 }
 

@@ -51,6 +51,9 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       const query = search === '' ? '' : `?${createHash('sha256').update(search).digest('base64url')}`;
       return `${place}${pathname}${query}${target.socketPath === undefined ? '' : ` at ${target.socketPath}`}`;
     }
+    case 'aggregate':
+      // Pins are about the tools of each server.
+      return 'aggregate';
     case 'stream':
       return nameStream(target.address);
   }

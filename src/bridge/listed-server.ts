@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Member } from '../aggregate/members.ts';
+import { RecentNames } from '../collections/bounded-collections.ts';
 import { sumOfQueues } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
@@ -11,6 +13,7 @@ import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
+import type { CallerToken } from '../http/auth/caller-token.ts';
 import { ANONYMOUS, principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
@@ -18,16 +21,20 @@ import { type NotReady, READY, type Readiness } from '../relay/readiness.ts';
 import type { Replica } from '../replicas/replica.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
+import { createMember } from './create-member.ts';
 import { createRouteTable, endpointsBelow, type RouteTable, sessionIdOf } from './create-routes.ts';
+import type { DialServer } from './dial-server.ts';
 import type { HubCall } from './hub-call.ts';
 import { Composite } from './lifecycle.ts';
-import { type DialedServer, type InspectedPart, ServedServer } from './served-server.ts';
+import { type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
  * Time for open calls and sessions when a server's configuration is replaced: longer than most calls, but short enough
  * that clients that never stop calling do not keep an old configuration in use.
  */
 const RETIREMENT_MS = 60_000;
+/** Limits of the tokens that are kept for a server until it has started, which takes seconds. */
+const KEPT_TOKENS = { count: 1000, length: 8 * 2 ** 20 };
 const REPLACED = new BridgeError(
   'ERR_SESSION_CLOSED',
   'The configuration of this server has changed; open a new session.',
@@ -39,7 +46,7 @@ export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   /** Creates the dialers of a server, without starting a process or a connection. */
-  readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialedServer>;
+  readonly dial: DialServer;
   readonly live: LiveStreams;
   /** This bridge as one of several replicas; undefined: there are no others. */
   readonly replica: Replica | undefined;
@@ -81,6 +88,9 @@ export class ListedServer extends Composite {
   #config: ServerConfig;
   #state: ListedState = { kind: 'idle' };
   #hubs: Hubs = { kind: 'left' };
+  #member: Member | undefined;
+  /** Tokens that callers have shown at the aggregate while the server was not running; undefined: none. */
+  #shownTokens: RecentNames<CallerToken> | undefined;
   /** Instances with an earlier configuration that still have open calls or sessions. */
   readonly #retiring = new Map<ServedServer, Promise<void>>();
 
@@ -129,6 +139,22 @@ export class ListedServer extends Composite {
     return callers === undefined || callers.includes(principal);
   }
 
+  /** The member of the aggregate that the server is with its current configuration; undefined: none. */
+  get member(): Member | undefined {
+    if (!this.isListed) return undefined;
+    this.#member ??= createMember(this.#config, this);
+    return this.#member;
+  }
+
+  /** Takes note of a token that a caller has shown at the aggregate, if this server exchanges such tokens. */
+  noteToken(token: CallerToken): void {
+    if (this.#config.remote.exchange === undefined) return;
+    const served = this.#served();
+    if (served !== undefined) return served.noteToken(token);
+    this.#shownTokens ??= new RecentNames(KEPT_TOKENS);
+    this.#shownTokens.set(token.caller, token, token.token.length);
+  }
+
   /** Returns the known readiness, without trying the server. A server that was never requested counts as ready. */
   readiness(): Readiness {
     const state = this.#state;
@@ -159,7 +185,7 @@ export class ListedServer extends Composite {
       wsUrl: webSocket === 'served' ? addressOf({ scheme: 'ws' }, url(wsPath)) : undefined,
       hubs: this.#hubCalls().map((call) => call.inspect()),
       kind: this.#config.target.kind,
-      state: known.state === 'ready' && !this.#hasBeenUsed(parts) ? 'not-started' : known.state,
+      state: known.state === 'ready' && this.#isUnused(parts) ? 'not-started' : known.state,
       sinceMs,
       problem: known.state === 'ready' ? undefined : known.error.message,
       verdicts: parts[0]?.verdicts ?? [],
@@ -171,9 +197,13 @@ export class ListedServer extends Composite {
     };
   }
 
-  /** True if a client has used the server, as far as that shows: a process was started, or a connection made. */
-  #hasBeenUsed(parts: readonly InspectedPart[]): boolean {
-    return parts.some(({ processes, restarts, verdicts }) => processes + restarts + verdicts.length > 0);
+  /**
+   * True if no client has used the server, as far as that shows: no process was started, and no connection made. The
+   * aggregate has neither.
+   */
+  #isUnused(parts: readonly InspectedPart[]): boolean {
+    if (this.#config.target.kind === 'aggregate') return false;
+    return parts.every(({ processes, restarts, verdicts }) => processes + restarts + verdicts.length === 0);
   }
 
   get hasCapacity(): boolean {
@@ -229,11 +259,17 @@ export class ListedServer extends Composite {
 
   /** The configuration may have changed during the start, or the server may have been removed. */
   #started(starting: ListedState, served: ServedServer): void {
-    if (this.#state === starting) this.#state = { kind: 'serving', served };
-    else this.#retire(served);
+    if (this.#state !== starting) return this.#retire(served);
+    this.#state = { kind: 'serving', served };
+    for (const [, token] of this.#shownTokens ?? []) served.noteToken(token);
+    this.#shownTokens = undefined;
   }
 
   /** The running instance with the current configuration. */
+  get running(): ServedServer | undefined {
+    return this.#served();
+  }
+
   #served(): ServedServer | undefined {
     return this.#state.kind === 'serving' ? this.#state.served : undefined;
   }
@@ -307,6 +343,7 @@ export class ListedServer extends Composite {
     if (isSame) return false;
     const served = this.#served();
     this.#config = config;
+    this.#member = undefined;
     this.#state = { kind: 'idle' };
     if (served !== undefined) this.#retire(served);
     if (this.#hubs.kind === 'called') {

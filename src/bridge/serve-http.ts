@@ -1,38 +1,28 @@
 import type { ServerResponse } from 'node:http';
-import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { ClusterConfig } from '../config/cluster.ts';
 import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
-import type { RemoteConfig } from '../config/remote.ts';
-import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { answerStrayClient } from '../downstream/stdio/stray-client.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
-import { principalOf } from '../http/auth/callers.ts';
-import { BRIDGE_MARK_HEADER } from '../http/headers.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { wordsOfStreams } from '../http/server/listen.ts';
-import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
-import { CallCapacity, Calls } from '../relay/calls.ts';
-import { ServerSpeech } from '../relay/observer.ts';
+import { CallCapacity } from '../relay/calls.ts';
 import type { Replica } from '../replicas/replica.ts';
-import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
-import { areKeptApart, describeCallers, haveNames } from './caller-policy.ts';
+import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
-import { createToolView } from './create-tool-view.ts';
+import { createDial } from './dial-server.ts';
 import { Guards } from './guards.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
 import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
-import type { DialedServer } from './served-server.ts';
 import type { ServerList } from './server-list.ts';
 
 /** The mount point at the host application's server. */
@@ -100,7 +90,8 @@ export async function createHttpBridge(
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
   const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
-  const dial = createDial(listener, {
+  const dial = createDial({
+    callersOf: (server) => describeCallers(listener, server),
     ownMarks,
     bound: allBound,
     capacity,
@@ -108,6 +99,16 @@ export async function createHttpBridge(
     observation,
     replica,
     shutdownGraceMs,
+    urgency: undefined,
+    waits: 'callers',
+    memberTokens: { note: (token) => servers.noteToken(token), areOptional: true },
+    // The list is created with this function.
+    members: {
+      get all() {
+        return servers.members.all;
+      },
+      onChange: (changed) => servers.members.onChange(changed),
+    },
   });
   const http = new HttpListener({
     listener,
@@ -141,8 +142,8 @@ export async function createHttpBridge(
     unsentBytes: http.live.unsentBytes,
   });
   try {
-    // A problem with the only server is reported now, not to the first client.
-    await servers.unnamed?.start();
+    // A problem with the only server is reported now, not to the first client. The aggregate has none of its own.
+    if (servers.unnamed?.config.target.kind !== 'aggregate') await servers.unnamed?.start();
   } catch (error) {
     http.close();
     await servers.close(SHUTTING_DOWN);
@@ -253,106 +254,4 @@ function listenForStreams(
     deps,
     words: wordsOfStreams(spelling),
   });
-}
-
-function markRequests(remote: RemoteConfig, mark: string): RemoteConfig {
-  return { ...remote, headers: new Map([...remote.headers, [BRIDGE_MARK_HEADER, mark]]) };
-}
-
-interface DialParts {
-  /** The first mark is sent with every request to a server at a URL. */
-  readonly ownMarks: () => readonly [string, ...string[]];
-  /** Addresses at which this bridge listens. */
-  readonly bound: () => readonly BoundAddress[];
-  /** Capacity that all servers share. */
-  readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
-  readonly guards: Guards;
-  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
-  readonly replica: Replica | undefined;
-  readonly shutdownGraceMs: number;
-}
-
-/**
- * Returns a function that dials a server. Each server gets a share of the process's capacity that no other can take.
- */
-function createDial(
-  listener: HttpListenerConfig,
-  { ownMarks, bound, capacity: { children, calls }, guards, observation, replica, shutdownGraceMs }: DialParts,
-) {
-  const { observer, tracer, refusal, observeServer } = observation;
-  /** Created with the first server, as all have the same limit of a message. */
-  let bodyCapacity: BodyCapacity | undefined;
-  const openShared = replica && ((name: string) => replica.openShared(name));
-  return async (server: ServerConfig, deps: Deps): Promise<DialedServer> => {
-    const callers = describeCallers(listener, server);
-    const childShare = children.share();
-    const { close: closeCalls, ...callShare } = calls.share();
-    bodyCapacity ??= new BodyCapacity(server.limits.maxMessageBytes);
-    const bodies = bodyCapacity.share(callers.names === 'several' ? principalOf : undefined);
-    const name = nameServer(server);
-    const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
-    const serverObserver = observeServer?.(name);
-    const replicated = replica?.addServer({
-      name,
-      config: server,
-      callers: { areKeptApart: areKeptApart(callers, server.sessions), haveNames: haveNames(callers) },
-      speech: observing.speech,
-      children: () => childLimit,
-      deps,
-    });
-    const giveBack = (): void => {
-      replicated?.close();
-      childShare.close();
-      closeCalls();
-      bodies.close();
-    };
-    const queues = new QueueSizes();
-    queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: bodies.bytes }]);
-    const childLimit = new ChildLimit(server.limits.maxChildren, childShare, replicated?.processes);
-    try {
-      await replicated?.processes?.beforeFirst(1 + server.sessions.prewarm);
-      const callerTokens = await createCallerTokens(server, deps);
-      const dialers = await createDialers(
-        {
-          ...server,
-          callerTokens,
-          remote: server.target.kind === 'command' ? server.remote : markRequests(server.remote, ownMarks()[0]),
-          callers,
-          children: childLimit,
-          shutdownGraceMs,
-          urgency: undefined,
-          observing,
-          createGuard: await guards.of(server, deps),
-          serverObserver,
-          queues,
-          openShared,
-          bound,
-          outcomes: replicated?.state.outcomes,
-        },
-        deps,
-      );
-      return {
-        sessionDialers: dialers,
-        callDialers: dialers,
-        callerTokens,
-        calls: new Calls({
-          clock: deps.clock,
-          ...callShare,
-          ...observing,
-          tools: createToolView(server, deps),
-          maxResultBytes: server.limits.maxResultBytes,
-          refusal,
-          serverObserver,
-        }),
-        bodies,
-        processes: childLimit,
-        replicated,
-        queues,
-        close: () => dialers.close().finally(giveBack),
-      };
-    } catch (thrown) {
-      giveBack();
-      throw thrown;
-    }
-  };
 }

@@ -7,6 +7,7 @@ import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import type { CallerToken } from '../http/auth/caller-token.ts';
 import type { BodyBudget } from '../http/server/read-body.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -94,6 +95,11 @@ export class ServedServer implements Part {
     this.routes = new Map(
       [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialed.callerTokens)]),
     );
+  }
+
+  /** Takes note of a token that a caller has shown at the aggregate. */
+  noteToken(token: CallerToken): void {
+    this.#dialed.callerTokens?.note(token);
   }
 
   inspect(): InspectedPart {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Member, Members } from '../aggregate/members.ts';
 import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
@@ -8,6 +9,7 @@ import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute, respondReadiness } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import type { CallerToken } from '../http/auth/caller-token.ts';
 import { type Authenticator, principalOf } from '../http/auth/callers.ts';
 import { WELL_KNOWN } from '../http/auth/protected-resource.ts';
 import { respondError, respondJson, respondText } from '../http/server/respond.ts';
@@ -27,13 +29,14 @@ export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
 }
 
 /**
- * The servers behind a listener: that of the command line at the listener's own paths, those of a file below their
- * names.
+ * The servers behind a listener: that of the command line or the aggregate at the listener's own paths, those of a file
+ * below their names.
  */
 export class ServerList extends Composite implements Router {
   readonly #parts: ServerListParts;
   readonly #named = new Map<string, ListedServer>();
   #unnamed: ListedServer | undefined;
+  readonly #members = new ListedMembers();
   readonly #openRoutes: ReadonlyMap<string, OpenRoute>;
   #isDraining = false;
   #callsHubs = false;
@@ -55,9 +58,19 @@ export class ServerList extends Composite implements Router {
     ]);
   }
 
-  /** The server of the command line. */
+  /** The servers that the aggregate is made of. */
+  get members(): Members {
+    return this.#members;
+  }
+
+  /** The server of the command line, or the aggregate. */
   get unnamed(): ListedServer | undefined {
     return this.#unnamed;
+  }
+
+  /** Takes note of a token that a caller of the aggregate has shown. */
+  noteToken(token: CallerToken): void {
+    for (const server of this.#named.values()) if (server.member !== undefined) server.noteToken(token);
   }
 
   // ---- which servers there are
@@ -83,18 +96,25 @@ export class ServerList extends Composite implements Router {
       kept.add(server);
       added.push(nameOf(config));
     }
-    const removed = [...this.#named].filter(([, server]) => server.isListed && !kept.has(server));
-    for (const [segment, server] of removed) {
+    const removed = this.#listed().filter((server) => !kept.has(server));
+    for (const server of removed) {
       void server.remove().then(() => {
-        if (!server.isListed && this.#named.get(segment) === server) this.#named.delete(segment);
+        if (!server.isListed) this.#forget(server);
       });
     }
+    this.#members.replace(servers.flatMap(({ listing }) => this.#named.get(listing?.segment ?? '')?.member ?? []));
     return {
       added,
       changed,
-      removed: removed.map(([, { config }]) => nameOf(config)),
+      removed: removed.map(({ config }) => nameOf(config)),
       unchanged: servers.length - added.length - changed.length,
     };
+  }
+
+  #forget(server: ListedServer): void {
+    if (this.#unnamed === server) this.#unnamed = undefined;
+    const segment = server.config.listing?.segment;
+    if (segment !== undefined && this.#named.get(segment) === server) this.#named.delete(segment);
   }
 
   #create(config: ServerConfig): ListedServer {
@@ -132,8 +152,7 @@ export class ServerList extends Composite implements Router {
   }
 
   #listed(): readonly ListedServer[] {
-    const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
-    return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+    return this.parts().filter(({ isListed }) => isListed);
   }
 
   /**
@@ -222,7 +241,7 @@ export class ServerList extends Composite implements Router {
   #paths(principal: string | undefined): readonly string[] {
     const own = pathsOf(this.#parts.listener.endpoints);
     const named = this.#listedFor(principal).map(({ endpoints }) => endpoints.path);
-    return [...(this.#unnamed === undefined ? [] : own), ...named];
+    return [...(this.#unnamed?.isListed === true ? own : []), ...named];
   }
 
   #listedFor(principal: string | undefined): readonly ListedServer[] {
@@ -259,12 +278,12 @@ export class ServerList extends Composite implements Router {
 
   #describe(request: IncomingMessage, principal: string | undefined): readonly DescribedServer[] {
     const { listener } = this.#parts;
-    const servers = [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#listedFor(principal)];
+    const servers = [...(this.#unnamed?.isListed === true ? [this.#unnamed] : []), ...this.#listedFor(principal)];
     return servers.map((server) => {
       const { endpoints, config } = server;
       const url = publicUrlOf({ ...listener, endpoints });
       return {
-        ...(config.listing !== undefined && { name: config.listing.name }),
+        ...(isNamed(config) && { name: nameServer(config) }),
         url: url(endpoints.path, request),
         ...(endpoints.httpSse === 'served' && { sseUrl: url(endpoints.ssePath, request) }),
         ready: unreadinessOf(server.readiness()) === undefined,
@@ -314,8 +333,7 @@ export class ServerList extends Composite implements Router {
   }
 
   #required(): readonly ListedServer[] {
-    const named = [...this.#named.values()].filter(({ config, isListed }) => isListed && config.listing?.isRequired);
-    return this.#unnamed === undefined ? named : [this.#unnamed, ...named];
+    return this.#listed().filter(({ config: { listing } }) => listing === undefined || listing.isRequired);
   }
 
   // ---- the end
@@ -336,6 +354,24 @@ export class ServerList extends Composite implements Router {
   }
 }
 
+/** The members of the aggregate, which its dialer watches. */
+class ListedMembers implements Members {
+  all: readonly Member[] = [];
+  readonly #watchers = new Set<() => void>();
+
+  onChange(changed: () => void): () => void {
+    this.#watchers.add(changed);
+    return () => this.#watchers.delete(changed);
+  }
+
+  replace(members: readonly Member[]): void {
+    const isSame = members.length === this.all.length && members.every((member, index) => member === this.all[index]);
+    if (isSame) return;
+    this.all = members;
+    for (const changed of [...this.#watchers]) changed();
+  }
+}
+
 /** Returns true if all hubs are connected; undefined: no server has a hub. */
 function areAtHubs(servers: readonly ListedServer[]): boolean | undefined {
   const known = servers.flatMap(({ isAtHubs }) => (isAtHubs === undefined ? [] : [isAtHubs]));
@@ -343,7 +379,7 @@ function areAtHubs(servers: readonly ListedServer[]): boolean | undefined {
 }
 
 interface DescribedServer {
-  /** Name of the server; missing for that of the command line. */
+  /** Name of the server, `aggregate` for that of all others together; missing for the server of the command line. */
   readonly name?: string;
   readonly url: string;
   readonly sseUrl?: string;
@@ -358,8 +394,13 @@ function segmentOf(path: string): string {
   return end < 0 ? path.slice(1) : path.slice(1, end);
 }
 
-function nameOf({ listing }: ServerConfig): string {
-  return listing?.name ?? 'the server of the command line';
+/** Only the server of the command line has no name of its own. */
+function isNamed({ listing, target }: ServerConfig): boolean {
+  return listing !== undefined || target.kind === 'aggregate';
+}
+
+function nameOf(config: ServerConfig): string {
+  return isNamed(config) ? nameServer(config) : 'the server of the command line';
 }
 
 /** Limit of the paths in an error, so that a mistyped name does not fill the screen. */

@@ -1,6 +1,7 @@
 /** The banner for a user who starts a bridge in a terminal: its servers, their addresses, and the next step. */
 import type { Logger } from 'pino';
 import type { HttpListenerConfig } from '../config/listener.ts';
+import { AGGREGATE_NAME } from '../config/server.ts';
 import { shortCommandName } from '../process/command-name.ts';
 import { nameForHosts, renderSnippet, type ServedFile } from '../snippet.ts';
 import { VERSION } from '../version.ts';
@@ -56,7 +57,9 @@ function nextStep(
   const token = auth !== undefined && auth.oauth === undefined ? 'needed' : 'none';
   const server = { name, url: reachable(first.url), transport: 'streamable-http', token } as const;
   const [command = ''] = renderSnippet('claude-code', [server], file).instead;
-  const others = servers.length > 1 ? ', and so on for the others' : '';
+  // The aggregate is all servers at one address.
+  const isForEach = servers.length > 1 && first.name !== AGGREGATE_NAME;
+  const others = isForEach ? ', and so on for the others' : '';
   return [`  To use it in Claude Code${others} (mcp-portage snippet has other hosts):`, `  ${command}`];
 }
 

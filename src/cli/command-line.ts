@@ -10,13 +10,14 @@ import {
   BRIDGE_VERBS,
   type BridgeVerb,
   type CommandLineOptions,
+  findFlag,
   OPTIONS,
   type Option,
   type OptionName,
 } from './options/option-table.ts';
 import { translate } from './other-bridges.ts';
 import type { Environment } from './parse/servers/child-environment.ts';
-import { isUrlLike, parseTarget } from './parse/servers/target.ts';
+import { aggregateWithoutFile, isUrlLike, parseTarget } from './parse/servers/target.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
 
 export type CommandLine =
@@ -94,6 +95,10 @@ export function parseCommandLine(
       : explainWrongProgram({ head, command: command ?? [], platform });
   if (wrong !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', wrong);
   const needsTarget = !takesFile && verb !== 'snippet' && !isLooking;
+  const isAggregate = parsed.aggregate !== undefined && parsed.aggregate !== 'false';
+  if (needsTarget && isAggregate && positionals.length === 0 && command === undefined) {
+    throw aggregateWithoutFile('--aggregate');
+  }
   const hasTarget = urls.length > 0 || command !== undefined;
   const target = needsTarget || hasTarget ? parseTarget(verb ?? 'serve', urls, command ?? []) : undefined;
   return { kind: 'bridge', verb: verb ?? 'serve', target, names, options: collectOptions(parsed) };
@@ -149,7 +154,7 @@ function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.P
  * more than "unknown argument"; help/ and mistakes.ts do.
  */
 function splitIntoOptions(head: readonly string[]): ParsedLine {
-  return Parser([...head], {
+  return Parser(head.map(withValue), {
     // Options with a value have no type here: the parser would return an empty string for one whose value is missing.
     boolean: [
       'help',
@@ -164,6 +169,12 @@ function splitIntoOptions(head: readonly string[]): ParsedLine {
       'parse-positional-numbers': false,
     },
   });
+}
+
+/** Adds the value that an option has if it is written without one, so that it does not take the next word for it. */
+function withValue(word: string): string {
+  const bare = findFlag(word)?.bare;
+  return bare === undefined ? word : `${word}=${bare}`;
 }
 
 const VERBS = [...BRIDGE_VERBS, 'completion', 'help', 'version'] as const;

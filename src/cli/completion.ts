@@ -135,14 +135,18 @@ function quoteForFish(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
 }
 
+/** A value that may be left out follows an equals sign, so the next word is none. */
 function takesValue(option: Option): boolean {
-  return option.kind !== 'flag';
+  return option.kind !== 'flag' && option.bare === undefined;
 }
 
 function zshSpec(option: Option): string {
   const repeat = option.kind === 'list' ? '*' : '';
-  const value = takesValue(option) ? `:${quoteForZsh(option.type.placeholder)}:${zshValue(option)}` : '';
-  return `'${repeat}${option.offered}[${quoteForZsh(option.effect)}]${value}'`;
+  const hasValue = option.kind !== 'flag';
+  // `=-`: the value is in the same word. A second colon: it may be left out.
+  const [inWord, colon] = option.bare === undefined ? ['', ':'] : ['=-', '::'];
+  const value = hasValue ? `${colon}${quoteForZsh(option.type.placeholder)}:${zshValue(option)}` : '';
+  return `'${repeat}${option.offered}${inWord}[${quoteForZsh(option.effect)}]${value}'`;
 }
 
 /** Escapes the characters that end a part of a zsh completion spec, and the quote that ends the spec. */

@@ -2,10 +2,11 @@
  * Explains options that do not exist: those of other bridges, those with a single dash, and misspelled ones. Each
  * explanation says what to use instead.
  */
+
+import { suggest } from '../suggest.ts';
 import { ANSWERS, BY_URL, LETTER_ANSWERS } from './mistaken-options.ts';
 import { findFlag, OPTIONS } from './options/option-table.ts';
 import { isUrlLike } from './parse/servers/target.ts';
-import { suggest } from './suggest.ts';
 
 export interface UnknownOption {
   readonly name: string;

@@ -89,6 +89,7 @@ export function translate(head: readonly string[], command: readonly string[] | 
       if (translation.here !== 'left out')
         options.push(...(typeof translation.here === 'function' ? translation.here(value) : translation.here));
     } else if (own === undefined) return undefined;
+    else if (own.bare !== undefined) options.push(word);
     else if (own.kind === 'flag') options.push(own.flag);
     else options.push(own.flag, valueHere(own.type.placeholder, takeNext(), name !== kebab));
   }

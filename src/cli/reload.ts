@@ -1,6 +1,8 @@
 /** Reads the configuration file again when it changes or on request, and updates the servers of the running bridge. */
 import { stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { collectHeaders } from '../config/aggregate.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import { fingerprint } from '../config.ts';
 import type { Clock } from '../deps.ts';
@@ -125,7 +127,12 @@ function withWrongServersAsTheyWere(loaded: LoadedConfig, before: LoadedConfig):
     const isWrong = listing !== undefined && loaded.leftOut.includes(listing.name);
     return isWrong && !servers.some((server) => server.listing?.segment === listing.segment);
   });
-  return { ...loaded, config: { ...loaded.config, servers: [first, ...others, ...kept] } };
+  if (kept.length === 0) return loaded;
+  const all: Config['servers'] = [first, ...others, ...kept];
+  // The aggregate passes on what its members want to be shown, and those that stay are among them.
+  const collected = (server: ServerConfig) =>
+    server.target.kind === 'aggregate' ? collectHeaders(server, all) : server;
+  return { ...loaded, config: { ...loaded.config, servers: [collected(first), ...others, ...kept] } };
 }
 
 function apartFromServers({ listener, limits, observation, cluster, log }: Config): Omit<Config, 'servers'> {

@@ -1,9 +1,9 @@
 /** Explains arguments in the wrong place: what was most likely meant, and the corrected command line. */
 import { scriptRunner } from '../process/command-name.ts';
 import { showArguments } from '../process/shown-arguments.ts';
+import { suggest } from '../suggest.ts';
 import { BRIDGE_VERBS, type BridgeVerb, findFlag } from './options/option-table.ts';
 import { isUrlLike } from './parse/servers/target.ts';
-import { suggest } from './suggest.ts';
 
 export interface UnexpectedArgument {
   /** The command line up to `--`. */
@@ -288,7 +288,8 @@ function countOwnOptions(args: readonly string[]): number {
     const argument = args[count] ?? '';
     const option = findFlag(`--${/^--(?:no-)?([\w-]+)/.exec(argument)?.[1]}`);
     if (option === undefined && !/^(--help|--version|-h|-v|-V)$/.test(argument)) break;
-    const hasOwnValue = option === undefined || option.kind === 'flag' || argument.includes('=');
+    const hasOwnValue =
+      option === undefined || option.kind === 'flag' || option.bare !== undefined || argument.includes('=');
     count += hasOwnValue ? 1 : 2;
   }
   return count;

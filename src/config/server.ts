@@ -5,11 +5,11 @@ import type { ToolChoice } from './tool-choice.ts';
 /** A bridged server, and its limits for clients. */
 export interface ServerConfig {
   /**
-   * The server's entry in a file; undefined for the server of the command line, which is served at the listener's own
-   * paths.
+   * The server's entry in a file; undefined for the server of the command line and for the aggregate, which are served
+   * at the listener's own paths.
    */
   readonly listing: Listing | undefined;
-  readonly target: Target;
+  readonly target: Target | AggregateTarget;
   readonly protocol: Protocol;
   /** Applies to a server with a URL. */
   readonly remote: RemoteConfig;
@@ -51,9 +51,29 @@ export interface Listing {
   readonly isRequired: boolean;
   /** The callers that may use the server, by their names; for others it does not exist. Undefined: all callers. */
   readonly callers: readonly string[] | undefined;
+  /** The part that the server has in the aggregate; undefined: none. */
+  readonly membership: Membership | undefined;
+}
+
+/** The part of a server in the aggregate. */
+export interface Membership {
+  /** The prefix of its tools and prompts; empty: none. */
+  readonly prefix: string;
+  /** Tools, by the server's own names, that are listed although clients search for the others. */
+  readonly alwaysShow: readonly string[];
 }
 
 export type Target = CommandTarget | UrlTarget | StreamTarget;
+
+/** The listed servers that have a membership, as one server. */
+export interface AggregateTarget {
+  readonly kind: 'aggregate';
+  /** The tools that clients see: all of them, or those that search for the others. */
+  readonly shows: 'all' | 'search';
+}
+
+/** The name of the aggregate in logs, metrics and lists of servers. */
+export const AGGREGATE_NAME = 'aggregate';
 
 /** A server that the bridge starts: the arguments after `--`. */
 export interface CommandTarget {

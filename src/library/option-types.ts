@@ -234,6 +234,8 @@ export interface CommonOptions {
 
 /** Options of `serve` and `connect` only. */
 export interface ServedOptions extends CommonOptions {
+  /** Serve the servers of a file also as one; with search, clients search for its tools instead of listing them. Default: false; true for connect with several servers. */
+  readonly aggregate?: boolean | 'search' | undefined;
   /** Show only tools whose names match this pattern, and refuse calls to all others. */
   readonly includeTool?: string | readonly string[] | undefined;
   /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */

@@ -42,6 +42,12 @@ export interface EntryOptions extends ServerOptions {
    * With several servers: names of the only callers that may use this one. For other callers the server does not exist.
    */
   readonly callers?: readonly string[] | undefined;
+  /** With several servers: false leaves this one out of `aggregate`. Default: true. */
+  readonly aggregate?: boolean | undefined;
+  /** The prefix of its tools and prompts in `aggregate`; empty for none. Default: its name. */
+  readonly prefix?: string | undefined;
+  /** Its tools that `aggregate: 'search'` lists nevertheless. */
+  readonly alwaysShow?: readonly string[] | undefined;
   /** How clients see single tools, by the names that the server gives them. */
   readonly tools?: Readonly<Record<string, ToolOptions>> | undefined;
 }
@@ -167,9 +173,10 @@ export interface ServerStatus {
 
 // ---- connect
 
+/** Several servers are one for the client; see `aggregate`. */
 export type ConnectOptions = ServedOptions &
+  Servers &
   Listening & {
-    readonly server: ServerEntry;
     /**
      * The client's side. `'stdio'`: stdin and stdout of this process, which nothing else may use then. Streams belong
      * to the program and stay open when the connection ends.
@@ -233,7 +240,7 @@ export interface BridgeObserver {
 }
 
 /** Further values may be added. */
-export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
+export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket' | 'aggregate';
 
 export interface ClientOrigin {
   readonly transport: ClientTransport;
@@ -255,7 +262,7 @@ export interface ClientInfo extends ClientOrigin {
 export interface CallInfo {
   readonly client: ClientInfo;
   readonly method: string;
-  /** The tool that a `tools/call` names. */
+  /** The tool that a `tools/call` names, by its name for clients. */
   readonly tool: string | undefined;
   readonly requestBytes: number;
 }

@@ -26,6 +26,7 @@ export interface ReadOptions extends Pick<ParsedConfig, 'config' | 'probe' | 'wa
 const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers', 'disabled'];
 /** The name of a single server, if it needs one. */
 const ONLY = 'server';
+const OF_SEVERAL = 'aggregate: expected `servers`, of which it makes one; got `server`. Leave one of them out.';
 const NO_COMMAND_LINE = { kind: 'bridge', target: undefined, names: [], options: new Map() } as const;
 
 /**
@@ -51,6 +52,7 @@ export async function readOptions(
   reader.report.throwMistakes();
   if (listed.servers.length === 0) throw new BridgeError('ERR_CONFIG_OPTION', explainNone(server === undefined));
   refuseInapplicable(options.keys(), verb);
+  if (server !== undefined && options.has('aggregate')) throw new BridgeError('ERR_CONFIG_COMBINATION', OF_SEVERAL);
   if (timeout !== undefined) {
     const read = readValue(optionOf('timeout'), String(timeout), 'field', readingContextOf(reader));
     options.set('timeout', { place: { kind: 'field', text: 'timeout' }, values: [read] });

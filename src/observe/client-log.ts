@@ -37,6 +37,7 @@ const TRANSPORTS: Readonly<Record<Transport, string>> = {
   websocket: 'WebSocket',
   'streamable-http': 'Streamable HTTP',
   'http-sse': 'HTTP+SSE',
+  aggregate: 'the aggregate',
 };
 
 /**

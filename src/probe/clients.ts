@@ -27,12 +27,18 @@ const CLIENTS: readonly ClientTraits[] = [
  * Tells for each kind of client how to use the server. With mcp-portage any of them can use any transport that works.
  *
  * @param shownTarget the target as written on a command line
+ * @param reached `through-portage` for the aggregate, which no client can use without mcp-portage
  */
-export function adviseClients(offers: readonly Offer[], shownTarget: string): readonly ClientAdvice[] {
+export function adviseClients(
+  offers: readonly Offer[],
+  shownTarget: string,
+  reached: 'as-it-is' | 'through-portage' = 'as-it-is',
+): readonly ClientAdvice[] {
   const working = offers.filter((offer) => offer.works);
   return CLIENTS.map(({ client, transport, era, verb }): ClientAdvice => {
     if (working.length === 0) return { client, way: 'none', command: undefined };
-    const isDirect = working.some((offer) => offer.transport === transport && offer.era === era);
+    const isDirect =
+      reached === 'as-it-is' && working.some((offer) => offer.transport === transport && offer.era === era);
     return isDirect
       ? { client, way: 'direct', command: undefined }
       : { client, way: 'portage', command: `mcp-portage ${verb} ${shownTarget}` };
@@ -51,9 +57,9 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   return `-- ${showArguments([target.command, ...target.args])}`;
 }
 
-/** The arguments for a server of a configuration file. */
-export function showListed(file: string, name: string): string {
-  return ['--config', file, name].map(quoteWord).join(' ');
+/** The arguments for a server of a configuration file; without a name, for all of them as one. */
+export function showListed(file: string, name?: string): string {
+  return ['--config', file, ...(name === undefined ? [] : [name])].map(quoteWord).join(' ');
 }
 
 /** The options that were needed to reach the server. */

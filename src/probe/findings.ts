@@ -1,4 +1,4 @@
-import type { ServerConfig } from '../config/server.ts';
+import type { ChildConfig, CommandTarget, ServerConfig } from '../config/server.ts';
 import type { Clock } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
 import type { UserTask } from '../http/login/login.ts';
@@ -151,6 +151,17 @@ export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 
   /** If aborted, the probe ends early and reports what it has found. */
   readonly signal?: AbortSignal;
   readonly waiting?: Waiting;
+  /** Given if the server is the aggregate. */
+  readonly aggregate?: ProbedAggregate | undefined;
+}
+
+/** The aggregate as the server of a client that starts `connect`. */
+export interface ProbedAggregate {
+  readonly target: CommandTarget;
+  /** The process of that command. */
+  readonly child: ChildConfig;
+  /** The words that name it on a command line. */
+  readonly shown: string;
 }
 
 /** Time limit for the response to one request. */

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { escapeHidden } from '../printable.ts';
-import type { Waiting } from './findings.ts';
+import type { ProbedAggregate, Waiting } from './findings.ts';
 import { renderProbes } from './render-probes.ts';
 import { renderReport } from './render-report.ts';
 import { exitCodeOf } from './report.ts';
@@ -19,6 +19,8 @@ export interface ProbeRequest {
   /** Aborted when the user interrupts the probe, which then reports what it has found. */
   readonly signal: AbortSignal;
   readonly waiting: Waiting;
+  /** Given if the server is the aggregate. */
+  readonly aggregate?: ProbedAggregate | undefined;
 }
 
 export interface ProbeResult {
@@ -29,11 +31,11 @@ export interface ProbeResult {
 
 /** Probes the server of the command line, or all servers of a file at the same time. */
 export async function probeServers(request: ProbeRequest, deps: Deps): Promise<ProbeResult> {
-  const { config, timeoutsMs, format, signal, waiting, ...look } = request;
+  const { config, timeoutsMs, format, signal, waiting, aggregate, ...look } = request;
   const [server] = config.servers;
   const [timeoutMs = 0] = timeoutsMs;
   if (server.listing === undefined) {
-    const report = await runProbe(server.target, { ...server, timeoutMs, signal, waiting }, deps);
+    const report = await runProbe(server.target, { ...server, timeoutMs, signal, waiting, aggregate }, deps);
     return {
       report: format === 'json' ? renderJson(report) : renderReport(report, look),
       exitCode: exitCodeOf(report),

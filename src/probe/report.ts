@@ -5,7 +5,7 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 export interface ProbeReport {
   /** Increased if the meaning of a member changes. */
   readonly format: 1;
-  readonly target: { readonly kind: 'url' | 'stream' | 'command'; readonly name: string };
+  readonly target: { readonly kind: 'url' | 'stream' | 'command' | 'aggregate'; readonly name: string };
   readonly verdict: ProbeConclusion;
   /** Every combination of transport and era that was tried, whether it works or not. */
   readonly offers: readonly Offer[];

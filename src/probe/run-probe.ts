@@ -1,5 +1,5 @@
 import type { LoginConfig, RemoteConfig } from '../config/remote.ts';
-import type { Target } from '../config/server.ts';
+import { AGGREGATE_NAME, type ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { MAY_BE_FRAMED, toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
@@ -22,7 +22,7 @@ import type { ProbeConclusion, ProbeReport } from './report.ts';
  *
  * @throws BridgeError ERR_CONFIG_* for a certificate, proxy or pseudo-terminal that cannot be used
  */
-export async function runProbe(target: Target, config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
+export async function runProbe(target: ServerConfig['target'], config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
   const startedMs = deps.clock.now();
   const findings = new Findings(new StepLog(deps.clock, config.waiting));
   const controller = new AbortController();
@@ -83,10 +83,15 @@ interface ProbeContext {
 }
 
 async function createProbe(
-  target: Target,
-  { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
+  target: ServerConfig['target'],
+  config: ProbeConfig,
   context: ProbeContext,
 ): Promise<UrlProbe | ConnectionProbe> {
+  const { protocol, remote, child, limits, timeoutMs, aggregate } = config;
+  if (target.kind === 'aggregate') {
+    if (aggregate === undefined) throw new Error('the aggregate is probed by the command that connects to it');
+    return createProbe(aggregate.target, { ...config, child: aggregate.child }, context);
+  }
   // The name tells the server's operator, in its log, that this client is only a probe.
   const clientInfo = { name: 'mcp-portage probe', version: VERSION };
   const { maxMessageBytes } = limits;
@@ -166,7 +171,12 @@ async function createLogin(
   });
 }
 
-function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, tookMs: number): ProbeReport {
+function conclude(
+  target: ServerConfig['target'],
+  { remote, aggregate }: ProbeConfig,
+  findings: Findings,
+  tookMs: number,
+): ProbeReport {
   const isUsable = findings.offers.some((offer) => offer.works);
   if (isUsable && findings.authorization !== undefined) {
     findings.problem(`Some requests are refused with ${findings.authorization.status}, although others are not.`);
@@ -179,12 +189,15 @@ function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, t
   const { offers, problems, authorization, steps } = findings;
   return {
     format: 1,
-    target: { kind: target.kind, name: nameTarget(target) },
+    target: { kind: target.kind, name: target.kind === 'aggregate' ? AGGREGATE_NAME : nameTarget(target) },
     verdict,
     offers,
     authorization,
     problems,
-    clients: adviseClients(offers, showTarget(target, remote)),
+    clients:
+      target.kind === 'aggregate'
+        ? adviseClients(offers, aggregate?.shown ?? '', 'through-portage')
+        : adviseClients(offers, showTarget(target, remote)),
     steps: steps.steps,
     tookMs: Math.round(tookMs),
   };

@@ -1,4 +1,4 @@
-import type { Target } from '../config/server.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { type BridgeError, toBridgeError } from '../errors.ts';
 import type { ProbeConfig } from './findings.ts';
@@ -10,7 +10,7 @@ const AT_A_TIME = 4;
 
 export interface NamedProbe {
   readonly name: string;
-  readonly target: Target;
+  readonly target: ServerConfig['target'];
   readonly config: Omit<ProbeConfig, 'waiting'>;
 }
 

@@ -186,7 +186,8 @@ export class Calls implements Observing {
    * traces get the request as the client sent it, so that records name a tool as the client does.
    */
   open(owner: CallOwner, call: Call, request: Frame): Frame {
-    return this.toServer(owner, this.#begin(owner, call, request));
+    const sent = this.#begin(owner, call, request);
+    return this.#tools === undefined ? sent : this.toServer(owner, sent);
   }
 
   /** Returns the request. If calls are traced, the request carries the trace context. */
@@ -208,10 +209,15 @@ export class Calls implements Observing {
    * Returns a message of a client as it goes to the server, or an error if it calls a tool that its client does not
    * see. The error answers a request; a notification has no answer and is dropped.
    */
-  toServer({ principal }: Pick<CallOwner, 'principal'>, message: Frame): Frame {
+  toServer(sender: Pick<CallOwner, 'principal'>, message: Frame): Frame {
     if (this.#tools === undefined) return message;
-    const sent = this.#tools.toServer(message, principal);
+    const sent = this.#tools.toServer(message, sender.principal);
     return sent instanceof Frame ? sent : errorFrame(message.id === undefined ? undefined : idToken(message), sent);
+  }
+
+  /** Returns a request as its client sent it, from the request that went to the server. */
+  asSent(request: Frame): Frame {
+    return this.#tools === undefined ? request : this.#tools.asSent(request);
   }
 
   /** Returns the answer to a request that is not taken, and so was never open. */
@@ -284,8 +290,8 @@ export class Calls implements Observing {
    * Returns the answer to `tools/list` with the tools that the client sees, and without promises that limited results
    * may break.
    */
-  #listTools({ principal }: CallOwner, answer: Frame): Frame {
-    const shown = this.#tools?.toClient(answer, principal) ?? answer;
+  #listTools(owner: CallOwner, answer: Frame): Frame {
+    const shown = this.#tools?.toClient(answer, owner.principal) ?? answer;
     const told = this.#maxResultBytes === 0 ? shown : withoutOutputSchemas(shown);
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;

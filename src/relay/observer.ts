@@ -11,7 +11,8 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
 
-export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
+/** `aggregate`: not from outside, but by the aggregate, whose clients came by another transport. */
+export type Transport = DuplexTransport | 'streamable-http' | 'http-sse' | 'aggregate';
 
 /** A transport with one connection for both directions, on which each message has its own era. */
 export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
@@ -79,7 +80,7 @@ export class ServerSpeech {
 export interface ObservedCall {
   readonly client: ObservedClient;
   readonly method: string;
-  /** The name of the tool in a `tools/call`. */
+  /** The name of the tool in a `tools/call`, as the client calls it. */
   readonly tool: string | undefined;
   readonly requestBytes: number;
   /** Time of the start, by the clock of the bridge. */

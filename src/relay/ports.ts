@@ -196,8 +196,11 @@ export type DialerForCaller = Pick<UpstreamDialer, 'dial' | 'dialCalls' | 'callS
 export interface CallerDialers extends Dialer {
   /** Undefined if each session ends with its connection. */
   readonly restores?: RestorePolicy | undefined;
-  /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
-  forCaller(environment: CallerEnvironment | undefined): DialerForCaller;
+  /**
+   * Returns the dialer for callers with these variables. Undefined stands for processes that get none.
+   * @param principal the caller of a session; undefined for a client on a pipe, and where each request names its caller
+   */
+  forCaller(environment: CallerEnvironment | undefined, principal?: string): DialerForCaller;
   /**
    * Call this once for each link that was dialed, and for each server that was asked to take a call, for a caller with
    * variables: when the link or the call has ended.

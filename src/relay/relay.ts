@@ -108,6 +108,11 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#tellEarly();
   }
 
+  /** Continues a call that another bridge has sent to the server, in the form in which the server got its request. */
+  resumeCall(request: Frame, lane: Lane): void {
+    this.fromClient(this.#calls.asSent(request), lane);
+  }
+
   /** Registers a question that another bridge has asked the client, in a call that continues here. */
   wasAsked(id: JsonRpcId, { id: callId }: Frame): void {
     const call = this.#open.find(callId as JsonRpcId);

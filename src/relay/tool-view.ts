@@ -63,6 +63,7 @@ export class ToolView {
       if (options.isHidden(own)) continue;
       const isRenamed = name !== undefined && name !== own;
       if (isRenamed) this.#renamed.set(name, { own, token: encodeJson(own) });
+      if (!isRenamed && title === undefined && description === undefined) continue;
       this.#texts.set(own, {
         name: isRenamed ? encodeJson(name) : undefined,
         title: title === undefined ? undefined : encodeJson(title),
@@ -86,6 +87,13 @@ export class ToolView {
       return { code: INVALID_PARAMS, message: `Unknown tool: ${name.slice(0, 200)}` };
     }
     return renamed === undefined ? message : withToolName(message, renamed.token);
+  }
+
+  /** Returns a message as its client sent it, from the message that went to the server. */
+  asSent(message: Frame): Frame {
+    const own = message.method === CALL_TOOL ? readToolName(message) : undefined;
+    const name = own === undefined ? undefined : this.#texts.get(own)?.name;
+    return name === undefined ? message : withToolName(message, name);
   }
 
   #isShown(own: string, principal: string | undefined): boolean {

@@ -67,7 +67,7 @@ export class ReplicatedServer implements Placement {
   readonly processes: ProcessLimit | undefined;
   readonly #server: ServerToReplicate;
   readonly #parts: ReplicaParts;
-  /** Storage of its sessions; undefined: they are processes, which cannot move. */
+  /** Storage of its sessions; undefined: they cannot move, as those that are processes. */
   readonly #records: SessionRecords | undefined;
   /** Verdict on the server's era that replicas share; undefined: the era does not decide where calls are served. */
   readonly #verdict: SharedVerdict | undefined;
@@ -80,11 +80,14 @@ export class ReplicatedServer implements Placement {
     const { name, config, callers, children, deps } = server;
     const { log, clock } = deps;
     const { cluster, limits, owners, stage } = parts;
-    const isProcess = config.target.kind === 'command';
+    const { kind } = config.target;
+    const isProcess = kind === 'command';
+    // Sessions of the aggregate are made of sessions with its members, some of which are processes.
+    const canMove = !isProcess && kind !== 'aggregate';
     this.#server = server;
     this.#parts = parts;
     const ttlMs = 2 * config.sessions.sessionTimeoutMs;
-    this.#records = isProcess ? undefined : new SessionRecords({ cluster, server: name, ttlMs, clock, log });
+    this.#records = canMove ? new SessionRecords({ cluster, server: name, ttlMs, clock, log }) : undefined;
     const { haveNames } = callers;
     this.state = {
       sessions: this.#records,

@@ -28,6 +28,8 @@ export async function dialersOf(
       callerTokens: undefined,
       bound: () => [],
       outcomes: undefined,
+      waits: listener.kind === 'pipes' ? 'client' : 'callers',
+      members: undefined,
       observing: { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' },
       queues: new QueueSizes(),
     },

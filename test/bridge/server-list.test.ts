@@ -45,6 +45,7 @@ async function startList(
   };
   const fakes = new Map<string, FakeServer[]>();
   const closed: string[] = [];
+  const noted: string[] = [];
   let failure: BridgeError | undefined;
   let held: Promise<void> | undefined;
   const authentication = await createAuthentication(listener, deps);
@@ -70,7 +71,7 @@ async function startList(
       return {
         sessionDialers: fake,
         callDialers: fake,
-        callerTokens: undefined,
+        callerTokens: { note: ({ caller }) => void noted.push(`${name}: ${caller}`), areOptional: true },
         calls: createCalls(clock),
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
@@ -96,6 +97,7 @@ async function startList(
     servers: http.servers,
     fakes,
     closed,
+    noted,
     get,
     post,
     fail: (error: BridgeError | undefined) => {
@@ -116,7 +118,14 @@ const DEFAULT = configOf('--', 'server').servers[0];
 
 function listed(name: string, more: Partial<Listing> = {}, maxSessions = 10): ServerConfig {
   const sessions = { ...DEFAULT.sessions, maxSessions, maxCallerSessions: maxSessions };
-  const listing = { name, segment: name.replaceAll(' ', '-'), isRequired: false, callers: undefined, ...more };
+  const listing = {
+    name,
+    segment: name.replaceAll(' ', '-'),
+    isRequired: false,
+    callers: undefined,
+    membership: undefined,
+    ...more,
+  };
   return { ...DEFAULT, sessions, listing };
 }
 
@@ -403,4 +412,99 @@ test('a server that is listed again calls its hubs again, also while its former 
   servers.update([listed('other'), atHub]);
   await waitFor(() => hubsOf()[1] === 1);
   t.deepEqual(hubsOf(), [0, 1]);
+});
+
+const AGGREGATE: ServerConfig = { ...DEFAULT, target: { kind: 'aggregate', shows: 'all' } };
+
+function member(name: string, maxSessions?: number): ServerConfig {
+  return listed(name, { membership: { prefix: name, alwaysShow: [] } }, maxSessions);
+}
+
+test('the aggregate has a name in the list, and the paths of the process', async (t) => {
+  const { get, post, port, servers } = await startList(t, [AGGREGATE, member('one')]);
+  const list = await (await get('/')).json<{ servers: { name: string; url: string }[] }>();
+  t.deepEqual(
+    list.servers.map(({ name, url }) => ({ name, url })),
+    [
+      { name: 'aggregate', url: `http://127.0.0.1:${port}/mcp` },
+      { name: 'one', url: `http://127.0.0.1:${port}/one/mcp` },
+    ],
+  );
+  t.regex(await (await get('/', BROWSER)).text(), /^ {2}aggregate +http:\S+\/mcp$/m);
+  t.is((await post('/mcp', initialize())).status, 200);
+  t.like(servers.inspect((path) => path)[0], { name: 'aggregate', kind: 'aggregate', state: 'ready' });
+});
+
+test('members are told apart by their configuration, and a change of any is told once', async (t) => {
+  const [one, two, three] = [member('one'), member('two'), member('three')];
+  const { servers } = await startList(t, [AGGREGATE, one, listed('left'), two]);
+  const { members } = servers;
+  const namesOf = () => members.all.map(({ name }) => name);
+  t.deepEqual(namesOf(), ['one', 'two']);
+  const [first, second] = members.all;
+  let changes = 0;
+  const stop = members.onChange(() => {
+    changes += 1;
+  });
+  servers.update([AGGREGATE, one, listed('left', {}, 7), two]);
+  t.is(changes, 0);
+  servers.update([AGGREGATE, three, one, member('two', 3)]);
+  t.is(changes, 1);
+  t.deepEqual(namesOf(), ['three', 'one', 'two'], 'in the order of the file');
+  t.is(members.all[1], first);
+  t.not(members.all[2], second);
+  servers.update([AGGREGATE, one]);
+  t.is(changes, 2);
+  t.deepEqual(namesOf(), ['one']);
+  stop();
+  servers.update([AGGREGATE, one, two]);
+  t.is(changes, 2);
+});
+
+test('a member is started by its first caller, and is the server at its own address', async (t) => {
+  const { servers, post, fakes } = await startList(t, [AGGREGATE, member('one')]);
+  t.deepEqual([...fakes.keys()], []);
+  const started = await servers.members.all[0]?.start();
+  t.deepEqual([...fakes.keys()], ['one']);
+  t.is((await post('/one/mcp', initialize())).status, 200);
+  t.is(started?.sessions.size, 1);
+});
+
+test('an aggregate that is switched off in the file is gone, and comes back with it', async (t) => {
+  const { servers, get, post } = await startList(t, [AGGREGATE, member('one')]);
+  t.is((await post('/mcp', initialize())).status, 200);
+  t.deepEqual(servers.update([member('one')]), { added: [], changed: [], removed: ['aggregate'], unchanged: 1 });
+  const refused = await post('/mcp', initialize());
+  t.is(refused.status, 404);
+  t.regex(await reasonOf(refused), /try \/one\/mcp\.$/);
+  t.notRegex(JSON.stringify(await (await get('/')).json()), /aggregate/);
+  t.deepEqual(servers.update([AGGREGATE, member('one')]).added, ['aggregate']);
+  t.is((await post('/mcp', initialize())).status, 200);
+});
+
+test('a token that a caller shows at the aggregate is for the members that exchange tokens, also once they start', async (t) => {
+  const exchange = { issuer: 'https://issuer.example' } as NonNullable<ServerConfig['remote']['exchange']>;
+  const exchanging = (name: string): ServerConfig => {
+    const config = member(name);
+    return { ...config, remote: { ...config.remote, exchange } };
+  };
+  const left = { ...listed('left'), remote: { ...DEFAULT.remote, exchange } };
+  const { servers, noted } = await startList(t, [
+    AGGREGATE,
+    exchanging('one'),
+    exchanging('two'),
+    member('plain'),
+    left,
+  ]);
+  const [one, two, plain] = servers.members.all;
+  const note = (caller: string): void => servers.noteToken({ caller, token: 't', issuedAt: 0, endsAtMs: 0 });
+  await one?.start();
+  await plain?.start();
+  note('ann');
+  t.deepEqual(noted, ['one: ann']);
+  note('bob');
+  await two?.start();
+  t.deepEqual(noted, ['one: ann', 'one: bob', 'two: ann', 'two: bob']);
+  note('ann');
+  t.deepEqual(noted.slice(4), ['one: ann', 'two: ann']);
 });

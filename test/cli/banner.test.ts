@@ -33,6 +33,16 @@ test('where the servers of a project are served, what to paste does not write in
   t.true(lines.includes('  claude mcp add --scope local --transport http my_server https://tools.example/mcp'));
 });
 
+test('where all servers have one address, that is what to paste', (t) => {
+  const servers = [
+    { name: 'aggregate', url: 'https://tools.example/mcp' },
+    { name: 'files', url: 'https://tools.example/files/mcp' },
+  ];
+  const lines = renderBanner({ ...one, servers }, { access: ACCESS, file: 'other' });
+  t.true(lines.includes('  To use it in Claude Code (mcp-portage snippet has other hosts):'));
+  t.true(lines.includes('  claude mcp add --scope project --transport http aggregate https://tools.example/mcp'));
+});
+
 test('what to paste has a header where callers need a token', (t) => {
   const lines = renderBanner(one, { access: { ...ACCESS, auth: TOKENS }, file: 'other' }).join('\n');
   t.regex(lines, /--header 'Authorization: Bearer \$\{MCP_TOKEN\}'/);

@@ -69,10 +69,17 @@ testInBash('completes the name of a command behind --', (t) => {
 
 test('the script for zsh names every option with its values', (t) => {
   const script = renderCompletion('zsh');
-  for (const { offered, type } of OPTIONS) {
-    t.true(script.includes(`'${offered}[`) || script.includes(`'*${offered}[`), offered);
+  for (const { offered, type, bare } of OPTIONS) {
+    const spec = bare === undefined ? offered : `${offered}=-`;
+    t.true(script.includes(`'${spec}[`) || script.includes(`'*${spec}[`), offered);
     if (type.choices !== undefined) t.true(script.includes(`(${type.choices.join(' ')})`), offered);
   }
+});
+
+testInBash('takes no word for the value of an option that needs none', (t) => {
+  t.deepEqual(complete('mcp-portage --aggregate '), []);
+  t.true(complete('mcp-portage --aggregate --conf').includes('--config'));
+  t.regex(renderCompletion('zsh'), /'--aggregate=-\[[^']*\]::what:\(true search false\)'/);
 });
 
 test('the script for zsh describes what an option does, with colons and apostrophes escaped', (t) => {

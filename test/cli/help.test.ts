@@ -91,7 +91,8 @@ Usage
   mcp-portage [serve] --config <file> [options]         serve all servers of a file
   mcp-portage connect [options] <url>                   connect a stdio client to a remote server
   mcp-portage connect [options] -- <command> [args...]  connect a stdio client to a stdio server
-  mcp-portage connect --config <file> <name>            connect a stdio client to a server of a file
+  mcp-portage connect --config <file> [<name>...]       connect a stdio client to servers of a file,
+                                                        several as one
   mcp-portage probe [options] <url>                     report on a remote server
   mcp-portage probe [options] -- <command> [args...]    report on a stdio server
   mcp-portage probe --config <file> [<name>...]         report on the servers of a file
@@ -120,6 +121,9 @@ Configuration file
                                        some containers
   --strict-config                      Refuse that file if the entry of any server is wrong, instead
                                        of leaving that server out
+  --aggregate[=<what>]                 Serve the servers of a file also as one; with search, clients
+                                       search for its tools instead of listing them: true, search,
+                                       false [false; true for connect with several servers]
 
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
@@ -395,6 +399,7 @@ Examples
   mcp-portage --port 9000 --env KEY -- uvx mcp-server-time  pass one variable to the server
   mcp-portage https://old.example/sse                       let new clients use an old server
   mcp-portage --config .mcp.json                            serve what Claude Code uses here
+  mcp-portage --config .mcp.json --aggregate                the same, with one address for all
   mcp-portage connect https://example.com/mcp               for a client that only speaks stdio
   mcp-portage connect --bearer-token-file token https://example.com/mcp
                                                             the same, with a bearer token

@@ -16,6 +16,8 @@ interface World {
   readonly reload: Reload;
   /** The names of the servers that the bridge was given, each time. */
   readonly updates: (readonly string[])[];
+  /** The servers that the bridge was given last. */
+  readonly given: () => Config['servers'] | undefined;
   readonly lines: () => readonly string[];
   /** How often the file was read. */
   readonly reads: () => number;
@@ -56,9 +58,11 @@ async function start(t: ExecutionContext, content: object = FIRST): Promise<Worl
   const updates: (readonly string[])[] = [];
   const { log, entries } = collectLog();
   const clock = new FakeClock();
+  let given: Config['servers'] | undefined;
   const bridge = {
     urls: [],
     update(servers: Config['servers']) {
+      given = servers;
       const names = servers.map(({ listing }) => listing?.name ?? '');
       updates.push(names);
       return { added: [], changed: [], removed: [], unchanged: names.length };
@@ -72,6 +76,7 @@ async function start(t: ExecutionContext, content: object = FIRST): Promise<Worl
     clock,
     reload,
     updates,
+    given: () => given,
     lines: () => entries.map(({ msg }) => msg),
     reads: () => reads - 1,
   };
@@ -133,6 +138,23 @@ test('an entry that became wrong changes nothing for its server, and the others 
   await world.folder.write('mcp.json', { mcpServers: { two: { command: 'b' } } });
   await until(world, () => world.updates.length > 2, 'the last list');
   t.deepEqual(world.updates[2], ['two']);
+});
+
+test('the aggregate goes on to take the headers of a server whose entry became wrong', async (t) => {
+  const portage = { forwardHeader: 'X-User' };
+  const one = { url: 'https://one.example/mcp', portage };
+  const all = { aggregate: true };
+  const world = await start(t, { mcpServers: { one, two: { command: 'b' } }, portage: all });
+  await world.folder.write('mcp.json', {
+    mcpServers: { one: { url: 7, portage }, two: { command: 'c' } },
+    portage: all,
+  });
+  await until(world, () => world.updates.length > 0, 'the new list');
+  t.deepEqual(world.updates, [['', 'two', 'one']]);
+  t.deepEqual(
+    world.given()?.[0].remote.forwardHeaders.map(({ name }) => name),
+    ['x-user'],
+  );
 });
 
 test('what it says of the listener is for the next start, and the log says so', async (t) => {

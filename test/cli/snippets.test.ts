@@ -198,6 +198,18 @@ test('what a file says of the listener counts, and single servers can be named',
   t.regex(await refusal(['--for', 'cursor', 'fiels'], file), /Did you mean files\?/);
 });
 
+test('with --aggregate there is one entry, for the address of all servers', async (t) => {
+  const all = { mcpServers: { aggregate: { url: 'http://127.0.0.1:8000/mcp' } } };
+  const textOf = async (argv: readonly string[], file: object) =>
+    JSON.parse((await snippet(['--for', 'cursor', ...argv], file)).text);
+  t.deepEqual(await textOf(['--aggregate'], SERVERS), all);
+  t.deepEqual(await textOf(['--aggregate=search', 'files'], SERVERS), all);
+  t.deepEqual(await textOf([], { ...SERVERS, portage: { aggregate: true } }), all);
+  t.regex(await refusal(['--for', 'cursor', '--aggregate']), /no file is given/);
+  const same = { mcpServers: { a: { command: 'a' }, b: { command: 'b', portage: { prefix: 'a' } } } };
+  t.regex(await refusal(['--for', 'cursor', '--aggregate'], same), /is that of "a" as well/);
+});
+
 test('what cannot be told is refused with the way out', async (t) => {
   t.regex(await refusal(['--for', 'emacs', URL_OF_ONE]), /--for: expected .*got "emacs"/);
   t.regex(await refusal(['--for', 'cursor', '--port', '0']), /--port 0/);

@@ -31,6 +31,11 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '45 s': ['http/login/patience.ts', 'PATIENCE_MS'],
   },
   'docs/guide/many-servers.md': { 'a minute': ['bridge/listed-server.ts', 'RETIREMENT_MS'] },
+  'docs/guide/one-address.md': {
+    '64 characters': ['aggregate/names.ts', 'MAX_NAME_LENGTH'],
+    'ten seconds': ['aggregate/member-lists.ts', 'LIST_WAIT_MS'],
+    'a second': { of: 'the example of a server that changes its list too often' },
+  },
   'docs/guide/observe.md': {
     'ten minutes': { of: 'the steps of the chart, which has a test of its own' },
     '200 calls': ['observe/status/activity.ts', 'MAX_RECENT_CALLS'],

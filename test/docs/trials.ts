@@ -29,10 +29,14 @@ const PINS: Trial = { kind: 'elsewhere', test: 'test/cli/pinned-tools.test.ts' }
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
 const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
+const ONE_ADDRESS: Trial = { kind: 'elsewhere', test: 'test/aggregate/aggregate.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
   // ---- serving
+  'npx -y mcp-portage --config .mcp.json --aggregate': ONE_ADDRESS,
+  'npx -y mcp-portage --config .mcp.json --aggregate=search': ONE_ADDRESS,
+  'npx -y mcp-portage connect --config .mcp.json': ONE_ADDRESS,
   'npx -y mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
   'npx -y mcp-portage --env GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server':
     ACCEPTED,

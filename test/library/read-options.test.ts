@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { renderLibraryOptions } from '../../scripts/library-options.ts';
+import { fingerprint } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { type LibraryVerb, readOptions } from '../../src/library/read-options.ts';
 
@@ -47,6 +48,24 @@ test('options have the names and meanings of the command line', async (t) => {
   });
   t.is(only.child.env.A, '1');
   t.false('B' in only.child.env);
+});
+
+test('single tools have settings by the names that the server gives them', async (t) => {
+  const tools = { find_v2: { name: 'find', description: 'Finds it.' }, drop: { hidden: true } };
+  const config = await read({ server: { ...server, portage: { tools, describeTool: { find_v2: '$' + '{x}' } } } });
+  const none = { name: undefined, title: undefined, description: undefined, isHidden: false, callers: undefined };
+  t.deepEqual(
+    [...config.servers[0].tools.shapes],
+    [
+      ['find_v2', { ...none, name: 'find', description: '$' + '{x}' }],
+      ['drop', { ...none, isHidden: true }],
+    ],
+  );
+  t.not(fingerprint(config), fingerprint(await read({ server: { ...server, portage: { tools } } })));
+  t.is(
+    await refusal({ server: { ...server, portage: { tools: { a: { callers: ['alice'] } } } } }),
+    'ERR_CONFIG_COMBINATION server.portage.tools.a: callers says who may use this tool, but callers are not authenticated; add authToken or authIssuer, or leave callers out.',
+  );
 });
 
 test('how to log in is an object, with the names of the options of the command line', async (t) => {
@@ -168,3 +187,19 @@ for (const [name, [options, expected, verb]] of Object.entries(REFUSALS)) {
     t.regex(await refusal(options, verb), expected);
   });
 }
+
+test('several servers are also served as one where that is said, and for a client on streams', async (t) => {
+  const kindsOf = async (verb: LibraryVerb, given: object) =>
+    (await readOptions(verb, given)).config.servers.map(({ target }) => target.kind);
+  const servers = { a: { command: 'a', portage: { prefix: 'x', alwaysShow: ['read'] } }, b: { command: 'b' } };
+  t.deepEqual(await kindsOf('serve', { servers }), ['command', 'command']);
+  t.deepEqual(await kindsOf('serve', { servers, aggregate: true }), ['aggregate', 'command', 'command']);
+  const { config } = await readOptions('connect', { servers, aggregate: 'search' });
+  t.deepEqual(config.servers[0].target, { kind: 'aggregate', shows: 'search' });
+  t.deepEqual(config.servers[1]?.listing?.membership, { prefix: 'x', alwaysShow: ['read'] });
+  t.deepEqual(await kindsOf('connect', { servers }), ['aggregate', 'command', 'command']);
+  await t.throwsAsync(readOptions('serve', { server: servers.b, aggregate: true }), {
+    code: 'ERR_CONFIG_COMBINATION',
+    message: /^aggregate: expected `servers`/,
+  });
+});

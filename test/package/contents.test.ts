@@ -16,6 +16,8 @@ const CONTENTS = [
   'bin/mcp-portage.js',
   'bin/package.json',
   'dist/THIRD-PARTY-LICENSES.txt',
+  'dist/aggregate.cjs',
+  'dist/search.cjs',
   'dist/bridge.cjs',
   'dist/cli.cjs',
   'dist/clients.cjs',
@@ -55,8 +57,8 @@ const CONTENTS = [
   'man/mcp-portage.1',
   'package.json',
 ];
-/** Of the archive, which is what `npx` fetches; it is 1.2 MB. */
-const MAX_BYTES = 1_225_000;
+/** Of the archive, which is what `npx` fetches; it is 1.3 MB. */
+const MAX_BYTES = 1_325_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-contents-'));
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));

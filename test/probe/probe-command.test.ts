@@ -24,6 +24,21 @@ test.afterEach.always('no server stays behind', async () => {
   await waitFor(() => descendantsOf(process.pid).every((pid) => others.has(pid)), { message: 'all servers to end' });
 });
 
+test.serial(
+  'the aggregate is asked by the command that connects to it, and every client uses it by mcp-portage',
+  async (t) => {
+    const child = { cwd: undefined, env: {}, withheldEnv: [], pty: false };
+    const aggregate = { target: server('echo'), child, shown: '--config mcp.json --aggregate' };
+    const report = await probe({ kind: 'aggregate', shows: 'all' }, { aggregate });
+    t.deepEqual(report.target, { kind: 'aggregate', name: 'aggregate' });
+    t.is(conclusionOf(report), 'usable (0)');
+    t.like(adviceIn(report), {
+      'stdio-legacy': 'mcp-portage connect --config mcp.json --aggregate',
+      'streamable-http-modern': 'mcp-portage serve --config mcp.json --aggregate',
+    });
+  },
+);
+
 test.serial('a legacy server is asked everything in one process', async (t) => {
   const report = await probeServer('echo');
   t.is(conclusionOf(report), 'usable (0)');

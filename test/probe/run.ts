@@ -1,7 +1,7 @@
 import type { RemoteConfig } from '../../src/config/remote.ts';
-import type { Protocol, Target } from '../../src/config/server.ts';
+import type { Protocol, ServerConfig } from '../../src/config/server.ts';
 import type { Clock } from '../../src/deps.ts';
-import type { Waiting } from '../../src/probe/findings.ts';
+import type { ProbedAggregate, Waiting } from '../../src/probe/findings.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -13,6 +13,7 @@ export interface ProbeRun {
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   readonly waiting?: Waiting;
+  readonly aggregate?: ProbedAggregate;
 }
 
 const LIMITS = {
@@ -36,8 +37,8 @@ const LIMITS = {
 
 /** Probes with everything at its default. */
 export function probe(
-  target: URL | Target,
-  { protocol = 'auto', remote = {}, timeoutMs = 30_000, clock, waiting = () => undefined }: ProbeRun = {},
+  target: URL | ServerConfig['target'],
+  { protocol = 'auto', remote = {}, timeoutMs = 30_000, clock, waiting = () => undefined, aggregate }: ProbeRun = {},
 ): Promise<ProbeReport> {
   const { deps } = createTestDeps();
   return runProbe(
@@ -49,6 +50,7 @@ export function probe(
       limits: LIMITS,
       timeoutMs,
       waiting,
+      aggregate,
     },
     clock === undefined ? deps : { ...deps, clock },
   );

@@ -315,6 +315,22 @@ test('after the last page the log names, once, the tools with settings that were
   ]);
 });
 
+test('a call that another bridge has sent is continued by the names of the server, and observed by those of clients', (t) => {
+  const { pair, told } = openSession({ ...SWAPPED, isHidden: (name) => name === 'secret' });
+  const sent = (id: number, name: string) => clientFrame({ id, method: 'tools/call', params: { name } });
+  for (const [id, name] of ['a', 'other', 'secret'].entries())
+    pair.relay.resumeCall(sent(id + 1, name), new FakeLane());
+  t.deepEqual(
+    pair.link.sent.map(({ frame }) => /"name":"(\w+)"/.exec(frame.bytes.toString())?.[1]),
+    ['a', 'other'],
+  );
+  t.deepEqual(
+    pair.observer.calls.slice(-3).map(({ tool }) => tool),
+    ['b', 'other', 'secret'],
+  );
+  t.regex(told().join(), /Unknown tool: secret/);
+});
+
 test('a tool that is hidden leaves its name to another one, and has none itself', (t) => {
   const { pair, told, request } = openSession({
     isHidden: (name) => name === 'find' || name === 'gone',

@@ -101,3 +101,17 @@ test('a configuration file is read with the parser for its format alone', async 
   const { files } = await load(t, ['--port', '0', '--config', config], LISTENS);
   t.deepEqual(files, ['cli.cjs', 'bridge.cjs', 'config-file.cjs', 'json-tree.cjs', 'entry-schema.cjs', 'seldom.cjs']);
 });
+
+test('the aggregate is loaded with its first client', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-loaded-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const config = join(folder, 'servers.json');
+  const [, command, ...args] = SERVER;
+  await writeFile(config, JSON.stringify({ mcpServers: { one: { command, args }, two: { command, args } } }));
+  const file = ['--config', config];
+  const { files } = await load(t, ['--port', '0', ...file, '--aggregate'], LISTENS);
+  t.deepEqual(files, ['cli.cjs', 'bridge.cjs', 'config-file.cjs', 'json-tree.cjs', 'entry-schema.cjs', 'seldom.cjs']);
+  // The client of `connect` is there from the start.
+  t.true((await load(t, ['connect', ...file])).files.includes('aggregate.cjs'));
+  t.false((await load(t, ['connect', ...file, 'one'])).files.includes('aggregate.cjs'));
+});

@@ -1,5 +1,5 @@
 /** A host's configuration file, translated into our own options. */
-import type { Target } from '../../config/server.ts';
+import type { Membership, Target } from '../../config/server.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { OptionLayer, Place } from '../options/given-options.ts';
 
@@ -41,8 +41,15 @@ export interface WrittenServer {
   readonly isRequired: boolean;
   /** Names of the callers that may use the server; undefined if all callers may. */
   readonly callers: readonly string[] | undefined;
+  /** Undefined for a server that is left out of the aggregate. */
+  readonly membership: WrittenMembership | undefined;
   /** Settings of single tools, by the names that the server gives them. */
   readonly tools: ReadonlyMap<string, WrittenTool>;
+}
+
+export interface WrittenMembership extends Membership {
+  /** The place of the prefix: where it is written, or else the entry whose name it is made from. */
+  readonly place: Place;
 }
 
 /** A tool under `portage.tools`. What is undefined stays as the server has it. */

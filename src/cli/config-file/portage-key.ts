@@ -1,15 +1,16 @@
 /** Reads our own key `portage`: options, named as on the command line or in camel case, and what only a server has. */
 import type { Target } from '../../config/server.ts';
+import { suggest } from '../../suggest.ts';
 import { HOW_SERVERS_ARE_USED } from '../options/applicable.ts';
 import { type GivenOption, type OptionLayer, type ReadValue, readValue } from '../options/given-options.ts';
 import { flagOf, toCamelCase, toKebabCase } from '../options/option-names.ts';
 import { findOption, OPTIONS, type Option, type OptionName } from '../options/option-table.ts';
 import type { ReadingContext } from '../options/value-type.ts';
-import { suggest } from '../suggest.ts';
-import type { WrittenTool } from './config-file.ts';
-import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
+import type { WrittenMembership, WrittenTool } from './config-file.ts';
+import { type ConfigNode, KIND_NAMES, type Path, type Position } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
 import { quoteKey } from './file-report.ts';
+import { MEMBERSHIP_KEYS, readMembership } from './membership.ts';
 import { readCallers, readPortageTools, TOOLS } from './portage-tools.ts';
 
 export const PORTAGE = 'portage';
@@ -21,6 +22,16 @@ export interface EntryPortage {
   /** Undefined if all callers may use the server. */
   readonly callers: readonly string[] | undefined;
   readonly tools: ReadonlyMap<string, WrittenTool>;
+  /** Undefined for a server that is left out of the aggregate. */
+  readonly membership: WrittenMembership | undefined;
+}
+
+/** The entry that a key `portage` belongs to. */
+interface EntryOfPortage {
+  readonly name: string;
+  readonly at: Position;
+  /** Undefined if the entry itself is wrong, which has been reported. */
+  readonly target: Target['kind'] | undefined;
 }
 
 /**
@@ -29,12 +40,11 @@ export interface EntryPortage {
  */
 const ENV_FILE = 'envFile';
 
-/** @param target undefined if the entry itself is wrong, which has been reported */
 export function readEntryPortage(
   node: ConfigNode | undefined,
   path: Path,
   context: EntryContext,
-  target: Target['kind'] | undefined,
+  { name, at, target }: EntryOfPortage,
 ): EntryPortage {
   const members = membersOf(node, path, context);
   const options = readOptions(members, path, context, ({ scope, targets }) => {
@@ -49,6 +59,7 @@ export function readEntryPortage(
     isRequired: readRequired(members, path, context),
     callers: readCallers(members.get('callers'), [...path, 'callers'], context),
     tools: readPortageTools(members.get(TOOLS), [...path, TOOLS], context),
+    membership: readMembership(members, path, { ...context, server: { name, at } }),
   };
 }
 
@@ -77,8 +88,8 @@ function membersOf(node: ConfigNode | undefined, path: Path, context: EntryConte
 const ON_COMMAND_LINE = 'belongs on the command line.';
 const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
 
-/** Keys under `portage` that are not options. */
-const OWN_KEYS: readonly string[] = ['required', 'callers', TOOLS];
+/** Keys under `portage` in an entry that are not options. `aggregate` at the top is one. */
+const OWN_KEYS: readonly string[] = ['required', 'callers', TOOLS, ...MEMBERSHIP_KEYS];
 
 /** Explains why an option cannot be set here. */
 type Refuse = (option: Option) => string | undefined;
@@ -90,8 +101,11 @@ function readOptions(
   refuse: Refuse,
 ): OptionLayer {
   const { report } = context;
+  const isOfEntry = path.length > 1;
   const options = new Map<OptionName, GivenOption>();
   for (const { key, node, place, ofLogin } of unfoldLogin(members, path, context)) {
+    const isOwn = ofLogin === undefined && OWN_KEYS.includes(toCamelCase(key));
+    if (isOwn && isOfEntry) continue;
     const option = optionCalled(key);
     if (option?.scope === 'entry' || toCamelCase(key) === ENV_FILE) {
       report.mistake(node.at, place, `write ${ENV_FILE} beside the command of the server it is for, without portage.`);
@@ -99,8 +113,8 @@ function readOptions(
     }
     if (option === undefined) {
       if (ofLogin !== undefined) report.mistake(node.at, place, explainUnknownOfLogin(ofLogin, report.mistakeCount));
-      else if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
-      else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else if (isOwn) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
       continue;
     }
     const problem = refuse(option);
@@ -162,8 +176,8 @@ const LONGEST_NAME = 40;
 const MAX_COMPARED = 100;
 
 function explainUnknown(key: string, before: number): string {
-  const names = [...OPTIONS.map(({ name }) => toKebabCase(name)), ...OWN_KEYS];
-  return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, names, before)}`;
+  const names = new Set([...OPTIONS.map(({ name }) => name), ...OWN_KEYS].map(toKebabCase));
+  return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, [...names], before)}`;
 }
 
 function explainUnknownOfLogin(key: string, before: number): string {

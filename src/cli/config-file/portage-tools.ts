@@ -1,6 +1,7 @@
 /** Reads `portage.tools`: how clients see single tools of a server, by the names that the server gives them. */
+
+import { suggest } from '../../suggest.ts';
 import { parseToolName } from '../parse/servers/tool-value.ts';
-import { suggest } from '../suggest.ts';
 import type { WrittenTool } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated } from './entry-context.ts';

@@ -1,8 +1,8 @@
 /** Translates one entry of a host's file into our own options. */
 import type { Target } from '../../config/server.ts';
+import { suggest } from '../../suggest.ts';
 import { type GivenOption, type OptionLayer, readValue } from '../options/given-options.ts';
 import { type OptionName, optionOf } from '../options/option-table.ts';
-import { suggest } from '../suggest.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
 import { type Dialect, meaningOf } from './dialects.ts';
@@ -53,12 +53,11 @@ export function readServer(
       `${read.problem}${read.path.length === 0 ? suggestTarget(node, reader) : ''}`,
     );
   }
-  const portage = readEntryPortage(
-    node.members.get(PORTAGE),
-    [...path, PORTAGE],
-    reader,
-    read?.ok === true ? read.target.kind : undefined,
-  );
+  const portage = readEntryPortage(node.members.get(PORTAGE), [...path, PORTAGE], reader, {
+    name,
+    at: node.at,
+    target: read?.ok === true ? read.target.kind : undefined,
+  });
   if (read?.ok !== true) {
     // Only for the mistakes in them.
     readEnvironment(entry, node, path, reader);
@@ -85,6 +84,7 @@ export function readServer(
     options: options.all(),
     isRequired: portage.isRequired ?? entry.required ?? false,
     callers: portage.callers,
+    membership: portage.membership,
     tools: portage.tools,
   };
 }

@@ -57,6 +57,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     own: [
       'config',
+      'aggregate',
       'host',
       'port',
       'allowHost',
@@ -80,6 +81,7 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage --port 9000 --env KEY -- uvx mcp-server-time', right: 'pass one variable to the server' },
       { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
       { left: 'mcp-portage --config .mcp.json', right: 'serve what Claude Code uses here' },
+      { left: 'mcp-portage --config .mcp.json --aggregate', right: 'the same, with one address for all' },
     ],
   },
   {
@@ -91,9 +93,12 @@ export const COMMANDS: readonly Command[] = [
         left: 'mcp-portage connect [options] -- <command> [args...]',
         right: 'connect a stdio client to a stdio server',
       },
-      { left: 'mcp-portage connect --config <file> <name>', right: 'connect a stdio client to a server of a file' },
+      {
+        left: 'mcp-portage connect --config <file> [<name>...]',
+        right: 'connect a stdio client to servers of a file, several as one',
+      },
     ],
-    own: ['config', 'env', 'header', 'bearerTokenFile', 'login', 'logLevel'],
+    own: ['config', 'aggregate', 'env', 'header', 'bearerTokenFile', 'login', 'logLevel'],
     examples: [
       { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that only speaks stdio' },
       {

@@ -169,7 +169,8 @@ function rowOf(option: Option): Row {
   return { left: writeOption(option), right: describeOption(option) };
 }
 
-export function writeOption({ kind, offered, type }: Option): string {
+export function writeOption({ kind, offered, type, bare }: Option): string {
+  if (bare !== undefined) return `${offered}[=<${type.placeholder}>]`;
   return kind === 'flag' ? offered : `${offered} <${type.placeholder}>`;
 }
 

@@ -1,7 +1,7 @@
 /** Topics of the help: the overview, a command, the list of groups of options, one of these groups, all options, or an error. */
 import { BridgeError, ERROR_CODES, type ErrorCode } from '../../errors.ts';
+import { editDistance, suggest } from '../../suggest.ts';
 import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-table.ts';
-import { editDistance, suggest } from '../suggest.ts';
 
 export type HelpTopic =
   /** The most common commands and options, on one screen. */

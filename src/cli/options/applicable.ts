@@ -18,13 +18,14 @@ import {
 export interface OptionUse {
   readonly verb: BridgeVerb;
   /** `any` if there may be servers of several kinds. */
-  readonly target: Target['kind'] | 'any';
+  readonly target: Target['kind'] | 'aggregate' | 'any';
   /** Messages spell the names of options as flags of the command line, or as fields of a program's options. */
   readonly spelling: 'flags' | 'fields';
 }
 
 export function isApplicable({ verbs, targets }: Application, use: Pick<OptionUse, 'verb' | 'target'>): boolean {
-  return verbs.includes(use.verb) && (targets === undefined || use.target === 'any' || targets.includes(use.target));
+  if (!verbs.includes(use.verb)) return false;
+  return targets === undefined || use.target === 'any' || targets.some((kind) => kind === use.target);
 }
 
 /** Throws ERR_CONFIG_COMBINATION for the first command-line option that does not apply. */
@@ -70,7 +71,8 @@ function explain({ name, flag, verbs, targets = [] }: Option, use: OptionUse): s
     return `${flag} is for ${places}; ${WHY_NOT[use.verb]}. Leave it out${askForRelated(name, use)}`;
   }
   const what = `a server that is ${targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ')}`;
-  const own = use.target === 'any' ? 'used otherwise' : HOW_SERVERS_ARE_USED[use.target];
+  const isOfOneKind = use.target !== 'any' && use.target !== 'aggregate';
+  const own = isOfOneKind ? HOW_SERVERS_ARE_USED[use.target] : 'used otherwise';
   if (use.target === 'command') {
     return `${flag} is for ${what}; this one is ${own}. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
   }

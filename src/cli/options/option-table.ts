@@ -9,6 +9,7 @@ import { HOSTS } from '../../snippet.ts';
 import { flagOf, variableOf } from './option-names.ts';
 import type { ReadingContext, ValueType } from './value-type.ts';
 import {
+  aggregate,
   allowedHost,
   assignment,
   baseUrl,
@@ -106,6 +107,8 @@ interface RowDetails extends Partial<Application> {
   readonly defaultNote?: string;
   /** The effect of the `--no-` form, for a flag that is on by default. */
   readonly off?: string;
+  /** The value of an option that is written without one. A value must then follow an equals sign: `--aggregate=search`. */
+  readonly bare?: string;
 }
 
 /** A `flag` takes no value, and a `list` may be repeated. */
@@ -147,6 +150,16 @@ const SERVERS = group(
     ),
     allowWritableConfig: flag('Accept that file even if other users can write to it, as in some containers'),
     strictConfig: flag('Refuse that file if the entry of any server is wrong, instead of leaving that server out'),
+    aggregate: value(
+      aggregate,
+      'Serve the servers of a file also as one; with search, clients search for its tools instead of listing them',
+      {
+        bare: 'true',
+        defaultNote: 'false; true for connect with several servers',
+        scope: 'process',
+        verbs: ['serve', 'connect', 'probe', 'snippet'],
+      },
+    ),
   },
 );
 
@@ -689,9 +702,10 @@ type ValueOf<R> = R extends { readonly kind: 'list'; readonly type: ValueType<in
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
 /** A row with all that follows from its name and its group. */
-export interface Option extends Omit<Row, 'default' | 'defaultNote' | 'off'>, Application {
+export interface Option extends Omit<Row, 'default' | 'defaultNote' | 'off' | 'bare'>, Application {
   readonly default: string | undefined;
   readonly defaultNote: string | undefined;
+  readonly bare: string | undefined;
   readonly name: OptionName;
   readonly group: OptionGroup;
   /** `--max-sessions` */
@@ -714,6 +728,7 @@ export const OPTIONS: readonly Option[] = Object.entries(OPTION_GROUPS).flatMap(
     describe: row.describe,
     default: row.default,
     defaultNote: row.defaultNote,
+    bare: row.bare,
     scope: row.scope ?? head.scope,
     verbs: row.verbs ?? head.verbs,
     targets: row.targets ?? head.targets,

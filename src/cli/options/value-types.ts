@@ -45,6 +45,13 @@ function numeric(placeholder: string, read: (text: string) => Parsed<number>): V
   return { placeholder, read, typescript: 'number' };
 }
 
+/** Says how the aggregate shows tools, or that there is none. */
+export const aggregate: ValueType<'off' | 'all' | 'search'> = {
+  placeholder: 'what',
+  choices: ['true', 'search', 'false'],
+  read: value.parseAggregate,
+  typescript: "boolean | 'search'",
+};
 export const onOrOff: ValueType<boolean> = { placeholder: '', read: value.parseFlag, typescript: 'boolean' };
 export const text: ValueType<string> = { placeholder: 'text', read: value.parseText };
 

@@ -4,18 +4,19 @@ import type { ListenerConfig } from '../../config/listener.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import type { Config, LogConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { suggest } from '../../suggest.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';
 import { type OptionUse, refuseInapplicable } from '../options/applicable.ts';
 import { GivenOptions, type OptionLayer, readProcess, warnOfDoubts } from '../options/given-options.ts';
 import { ENV_PREFIX, toCamelCase, variableOf } from '../options/option-names.ts';
 import { type BridgeVerb, OPTIONS, VARIABLES } from '../options/option-table.ts';
-import { suggest } from '../suggest.ts';
 import { type ParsedCluster, parseCluster } from './cluster.ts';
 import { tokenVariables } from './listener/access.ts';
 import { parseListener } from './listener/listener.ts';
 import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
+import { chooseAggregate, parseAggregate } from './servers/aggregate.ts';
 import type { Environment } from './servers/child-environment.ts';
 import { warnOfShownHeaders } from './servers/headers.ts';
 import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
@@ -77,8 +78,15 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     servers.push(parseServer({ ...from, given: own, target, listing: undefined, writtenTools: new Map() }));
   }
   const isStrict = given.get('strictConfig');
-  const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, process, isStrict, spelling });
-  servers.push(...listed.servers);
+  const aggregate = chooseAggregate(given, command, file);
+  const listing = { ...from, command, process, isStrict, spelling, aggregate };
+  const listed = file === undefined ? NO_LIST : parseListed(file, listing);
+  if (aggregate !== undefined && listed.servers.length > 0) {
+    const layers = [...process, file?.options ?? NOTHING];
+    const members = listed.servers.map(({ server }) => server);
+    servers.push(parseAggregate({ ...from, layers, spelling, shows: aggregate, servers: members }));
+  }
+  servers.push(...listed.servers.filter(({ server }) => aggregate === undefined || isUsedBeside(server, verb)));
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   // Only `serve` listens. `probe` is a client itself and does not use the listener.
@@ -122,6 +130,12 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   };
 }
 
+/** Returns true if a listed server is used where all are served as one: by itself, or as a part of the aggregate. */
+function isUsedBeside({ listing }: ServerConfig, verb: BridgeVerb): boolean {
+  if (verb === 'connect') return listing?.membership !== undefined;
+  return verb === 'serve';
+}
+
 const NOTHING: OptionLayer = new Map();
 const NO_LIST: ParsedList = { servers: [], leftOut: [], warnings: [] };
 const NO_CLUSTER: ParsedCluster = { cluster: undefined, warnings: [] };
@@ -139,7 +153,7 @@ const CODE_PROBE_MS = 16 * 60_000;
 const URL_PROBE_MS = 15_000;
 
 function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
-  if (target.kind === 'command') return COMMAND_PROBE_MS;
+  if (target.kind === 'command' || target.kind === 'aggregate') return COMMAND_PROBE_MS;
   switch (login?.grant) {
     case 'device-code':
     case 'device-code-if-offered':

@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
+import { suggest } from '../../suggest.ts';
 import type { Parsed, ReadingContext } from '../options/value-type.ts';
-import { suggest } from '../suggest.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
@@ -154,6 +154,13 @@ export function parseFlag(text: string): Parsed<boolean> {
   if (['true', '1', 'yes', 'on'].includes(word)) return accept(true);
   if (['false', '0', 'no', 'off'].includes(word)) return accept(false);
   return refuse('true or false');
+}
+
+/** Parses `true`, `false` or `search`. */
+export function parseAggregate(text: string): Parsed<'off' | 'all' | 'search'> {
+  if (text.toLowerCase() === 'search') return accept('search');
+  const flag = parseFlag(text);
+  return flag.ok ? accept(flag.value ? 'all' : 'off') : refuse('true, false or search');
 }
 
 export function parseChoice<T extends string>(choices: readonly T[]): (text: string) => Parsed<T> {

@@ -160,7 +160,7 @@ export class StreamableEndpoint {
     });
     for (const { call, lane, asked } of peer.continueCalls()) {
       session.state.resumes(call);
-      relay.fromClient(call.request, lane);
+      relay.resumeCall(call.request, lane);
       // The request has reached the link or was rejected, so its resumption must not apply to a later request.
       session.state.takeResumption(call.request);
       for (const id of asked) relay.wasAsked(id, call.request);

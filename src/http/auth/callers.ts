@@ -159,15 +159,17 @@ const SEPARATOR = '\0';
 /**
  * Adds the mapped headers, which become environment variables of a server's process, to the identity of the caller:
  * other values mean another caller. The values may be credentials, so the principal contains only their digest, which
- * is the same in every process. Returns an error if the request cannot be served.
+ * is the same in every process. What `mapCallerToken` has found before stays. Returns an error if the request cannot be
+ * served.
  */
 export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeader[]): BridgeError | undefined {
   const environment = mapHeaders(request, mapped);
   if (environment instanceof BridgeError) return environment;
-  const authenticated = principalOf(request);
-  const digest = createHash('sha256').update(JSON.stringify(environment)).digest('base64url');
+  const { authenticated, token } = callerOf(request);
+  const shown = token === undefined ? environment : [environment, token.caller];
+  const digest = createHash('sha256').update(JSON.stringify(shown)).digest('base64url');
   const principal = `${authenticated}${SEPARATOR}${digest}`;
-  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment, token: undefined };
+  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment, token };
   return undefined;
 }
 

@@ -138,6 +138,8 @@ class IssuerTokens implements JwtVerifier {
     // [RFC 9068 2.2] A session is bound to a subject, so there must be one. A subject that is not text is rejected,
     // because as text it could equal another subject.
     if (typeof payload.sub !== 'string' || payload.sub === '') throw new Unacceptable('it names no subject (sub)');
+    // This character separates the name of a caller from what is added to it, and no name may look like one with more.
+    if (payload.sub.includes('\0')) throw new Unacceptable('its subject (sub) has a character with the code 0');
     const granted = scopesOf(payload);
     const outcome: JwtOutcome = scopes.every((scope) => granted.has(scope))
       ? { kind: 'principal', principal: principalOf(issuer, payload.sub) }

@@ -25,6 +25,8 @@ export interface RevisionFeatures {
   readonly elicitation: 'none' | 'form' | 'modes';
   /** Tools in `sampling/createMessage` requests, and several content blocks in one message. */
   readonly samplingTools: boolean;
+  /** The capability `tasks`. The modern era has an extension in its place. */
+  readonly tasks: boolean;
 }
 
 interface RevisionRow {
@@ -59,6 +61,7 @@ const REVISIONS = {
       completionContext: false,
       elicitation: 'none',
       samplingTools: false,
+      tasks: false,
     },
   },
   '2025-03-26': {
@@ -74,6 +77,7 @@ const REVISIONS = {
       completionContext: false,
       elicitation: 'none',
       samplingTools: false,
+      tasks: false,
     },
   },
   '2025-06-18': {
@@ -89,6 +93,7 @@ const REVISIONS = {
       completionContext: true,
       elicitation: 'form',
       samplingTools: false,
+      tasks: false,
     },
   },
   '2025-11-25': {
@@ -104,6 +109,7 @@ const REVISIONS = {
       completionContext: true,
       elicitation: 'modes',
       samplingTools: true,
+      tasks: true,
     },
   },
   '2026-07-28': {
@@ -119,6 +125,7 @@ const REVISIONS = {
       completionContext: true,
       elicitation: 'modes',
       samplingTools: true,
+      tasks: false,
     },
   },
 } as const satisfies Readonly<Record<string, RevisionRow>>;

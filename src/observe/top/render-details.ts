@@ -87,4 +87,5 @@ const KINDS: Readonly<Record<string, string>> = {
   command: 'a command that the bridge runs',
   url: 'a remote server',
   stream: 'a byte stream',
+  aggregate: 'several servers as one',
 };

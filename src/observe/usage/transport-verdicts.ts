@@ -198,6 +198,7 @@ export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   websocket: 'WebSocket',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
+  aggregate: 'the aggregate',
 };
 
 interface Description extends ReportScope {

@@ -155,7 +155,14 @@ function parseServed(json: unknown, place: string): ServedRecord {
   };
 }
 
-const TRANSPORTS: readonly Transport[] = ['stdio', 'byte-stream', 'websocket', 'streamable-http', 'http-sse'];
+const TRANSPORTS: readonly Transport[] = [
+  'stdio',
+  'byte-stream',
+  'websocket',
+  'streamable-http',
+  'http-sse',
+  'aggregate',
+];
 const USER_KINDS: readonly UserKind[] = ['client', 'others', 'bridge'];
 const FEATURES: readonly DeprecatedFeature[] = ['sampling', 'roots', 'logging', 'batch', 'dynamic-client-registration'];
 

@@ -8,7 +8,7 @@ import { requestFrame } from '../../wire/write-message.ts';
  * [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export interface ResumableCall {
-  /** The request, with those of its parameters that `withoutArguments` keeps. */
+  /** The request as the server got it, with those of its parameters that `withoutArguments` keeps. */
   readonly request: Frame;
   /** The id of the server's event after which the stream continues. */
   readonly lastEventId: string;

@@ -222,7 +222,7 @@ export class SessionRegistry {
     const { dialers, deps } = this.#options;
     const { restores: policy, name } = dialers;
     if (policy === undefined || (stored === undefined && policy.afterLoss === 'ends')) return undefined;
-    const dialer = dialers.forCaller(client.environment);
+    const dialer = dialers.forCaller(client.environment, client.principal);
     const dial = (listener: LinkOwner): UpstreamLink => dialer.dial(listener);
     return new SessionRestorer({ deps, policy, state: stored ?? new SessionState(), dialer: { name, dial }, owner });
   }
@@ -240,7 +240,7 @@ export class SessionRegistry {
     const isRestored = state?.offer !== undefined && state.continuation === 'new-session';
     if (restorer !== undefined && isRestored) return restorer.begin();
     const { principal, environment } = client;
-    const dialer = this.#options.dialers.forCaller(environment);
+    const dialer = this.#options.dialers.forCaller(environment, principal);
     const dial = (): UpstreamLink =>
       client.era === 'legacy' ? dialer.dial(relay, state) : dialer.dialCalls(relay, client.context);
     try {

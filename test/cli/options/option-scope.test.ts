@@ -17,6 +17,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   allowWritableConfig: EVERYWHERE,
   strictConfig: EVERYWHERE,
+  aggregate: EVERYWHERE,
   for: [],
   host: LISTENING,
   port: LISTENING,

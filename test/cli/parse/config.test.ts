@@ -200,6 +200,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   config: ['claude.json'],
   allowWritableConfig: ['true'],
   strictConfig: ['true'],
+  // Without a file there are no servers that could be served as one.
+  aggregate: ['false'],
   for: ['cursor'],
   host: ['::1'],
   port: ['9000'],

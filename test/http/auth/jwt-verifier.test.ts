@@ -124,6 +124,7 @@ test('a token for one server is not taken at another, nor when it was seen a mom
 test(refuses, 'names no subject', { sub: undefined }, /no subject/);
 test(refuses, 'has an empty subject', { sub: '' }, /no subject/);
 test(refuses, 'has a subject that is no text but looks like one', { sub: ['alice'] }, /no subject/);
+test(refuses, 'has a subject that looks like alice with more', { sub: `alice\0${'x'.repeat(43)}` }, /code 0/);
 test(refuses, 'has an object for a subject, as any other could have', { sub: { id: 'alice' } }, /no subject/);
 
 test('clocks may differ by seconds', async (t) => {

@@ -315,6 +315,8 @@ inBrowser('the only server needs no choice, and one at a URL has no stderr', asy
   world.servers = [inspectedServer({ kind: 'url' })];
   await page.locator('#stderr').waitFor({ state: 'hidden' });
   t.is(await page.locator('#fact-runs').innerText(), '2 sessions, 1 open call');
+  world.servers = [inspectedServer({ kind: 'aggregate' })];
+  await page.locator('#fact-addresses').getByText('several servers as one').waitFor();
 });
 
 inBrowser('says that a server is not served, which an address may still name', async (t) => {

@@ -1,14 +1,18 @@
 /** Assigns each byte stream to the server that its connections are for. */
 
 import type { StreamConfig } from '../../../config/listener.ts';
-import type { ServerConfig } from '../../../config/server.ts';
+import { AGGREGATE_NAME, type ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
+import { suggest } from '../../../suggest.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import { suggest } from '../../suggest.ts';
 import type { NamedStream } from './listen-addresses.ts';
 
-type Named = Pick<ServerConfig, 'listing'>;
+type Named = Pick<ServerConfig, 'listing'> & Partial<Pick<ServerConfig, 'target'>>;
+
+function isAggregate({ target }: Named): boolean {
+  return target?.kind === 'aggregate';
+}
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function leadStreams(
@@ -36,7 +40,7 @@ function findServer(
   option: string,
 ): Named | undefined {
   const names = servers.flatMap(({ listing }) => (listing === undefined ? [] : [listing.name]));
-  if (name === undefined) {
+  if (name === undefined || (name === AGGREGATE_NAME && servers.some(isAggregate))) {
     const own = servers.find(({ listing }) => listing === undefined);
     if (own !== undefined || servers.length === 1) return own ?? servers[0];
     throw excluded(

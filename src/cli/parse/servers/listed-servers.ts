@@ -5,10 +5,11 @@ import type { AccessConfig } from '../../../config/access.ts';
 import type { Listing } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showHidden } from '../../../printable.ts';
+import { suggest } from '../../../suggest.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile, LeftOutServer, WrittenServer } from '../../config-file/config-file.ts';
 import { MAX_MISTAKES, quoteKey } from '../../config-file/file-report.ts';
-import type { OptionUse } from '../../options/applicable.ts';
+import { isApplicable, type OptionUse } from '../../options/applicable.ts';
 import { GivenOptions, type OptionLayer } from '../../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
@@ -17,8 +18,8 @@ import {
   type Option,
   optionOf,
 } from '../../options/option-table.ts';
-import { suggest } from '../../suggest.ts';
 import { principalOf, refuseUnauthenticated } from '../listener/named-callers.ts';
+import { type AggregateShows, checkMembers } from './aggregate.ts';
 import type { Environment } from './child-environment.ts';
 import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
 
@@ -37,6 +38,8 @@ interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around'
   /** The command line and the environment. */
   readonly process: readonly OptionLayer[];
   readonly spelling: OptionUse['spelling'];
+  /** Undefined if the servers are not served as one. */
+  readonly aggregate: AggregateShows | undefined;
 }
 
 /**
@@ -46,10 +49,11 @@ interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around'
  * `parseServer` throws.
  */
 export function parseListed(file: ConfigFile, request: ListedRequest): ParsedList {
-  const { command, isStrict } = request;
+  const { command, isStrict, aggregate } = request;
   const chosen = chooseServers(file, command);
-  const isOnlyOne = chosen.length === 1 && command.verb !== 'serve';
-  if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(command, file);
+  if (aggregate !== undefined) checkMembers(chosen, file, command);
+  const isOnlyOne = chosen.length === 1 && command.verb !== 'serve' && aggregate === undefined;
+  if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(request, file);
   const common = isOnlyOne ? ofOne(file, request) : ofSeveral(file, request);
   const areNamed = command.names.length > 0;
   const wrong: LeftOutServer[] = areNamed && !isStrict ? [] : [...file.leftOut];
@@ -156,7 +160,7 @@ function withOtherProblems(error: BridgeError, problems: readonly string[]): Bri
 }
 
 function listingOf(
-  { name, segment, isRequired, callers, place }: WrittenServer,
+  { name, segment, isRequired, callers, membership, place }: WrittenServer,
   access: AccessConfig,
   given: GivenOptions,
 ): Listing {
@@ -168,6 +172,7 @@ function listingOf(
     segment,
     isRequired,
     callers: callers?.map((caller) => principalOf(caller, access)),
+    membership: membership && { prefix: membership.prefix, alwaysShow: membership.alwaysShow },
   };
 }
 
@@ -177,14 +182,8 @@ function listingOf(
  */
 export function chooseServers(
   { servers, disabled, leftOut, path }: ConfigFile,
-  { verb, names }: BridgeCommand,
+  { names, options }: Pick<BridgeCommand, 'names' | 'options'>,
 ): readonly WrittenServer[] {
-  if (verb === 'connect' && names.length !== 1 && servers.length + leftOut.length !== 1) {
-    throw new BridgeError(
-      'ERR_CONFIG_OPTION',
-      `connect puts one server on stdio: name one of those in ${path}, as in\n  mcp-portage connect --config ${path} ${servers[0]?.name ?? 'NAME'}\nThere are ${listNames(servers)}.`,
-    );
-  }
   if (names.length === 0) return servers;
   return names.map((name) => {
     const found = servers.find((server) => server.name === name || server.segment === name);
@@ -198,7 +197,9 @@ export function chooseServers(
       name,
       servers.map((server) => server.name),
     );
-    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    const isValue = options.has('aggregate') && name === 'search';
+    const near = isValue ? '--aggregate=search' : meant;
+    const hint = near === undefined ? '' : ` Did you mean ${near}?`;
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
       `${path} has no server ${JSON.stringify(name)}.${hint} There are ${listNames(servers)}.`,
@@ -217,8 +218,14 @@ export function explainNoServer(file: ConfigFile | undefined): string {
   return `All servers in ${path} are switched off (${disabled.join(', ')}); expected one at least that is not.`;
 }
 
-function refuseOptionsOfOne({ options }: BridgeCommand, { path }: ConfigFile): void {
-  const wrong = OPTIONS.find((option) => isOfOneServer(option) && options.has(option.name));
+/** The aggregate is one server, too: it can be offered at a hub. */
+function refuseOptionsOfOne(
+  { command: { verb, options }, aggregate }: Pick<ListedRequest, 'command' | 'aggregate'>,
+  { path }: ConfigFile,
+): void {
+  const isOfAggregate = (option: Option): boolean =>
+    aggregate !== undefined && isApplicable(option, { verb, target: 'aggregate' });
+  const wrong = OPTIONS.find((option) => isOfOneServer(option) && !isOfAggregate(option) && options.has(option.name));
   if (wrong === undefined) return;
   throw new BridgeError(
     'ERR_CONFIG_COMBINATION',

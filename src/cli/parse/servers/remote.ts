@@ -1,7 +1,7 @@
 /** Parses the options for connecting to a remote server: headers and credentials, TLS, proxies and timeouts. */
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
-import type { Target } from '../../../config/server.ts';
+import type { ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import { findProxy } from '../../../http/client/agents.ts';
@@ -22,7 +22,7 @@ export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFil
 
 /** The server to connect to, the verb that does so, and the authentication of callers. */
 export interface RemoteUse {
-  readonly target: Target;
+  readonly target: ServerConfig['target'];
   readonly verb: BridgeVerb;
   readonly access: Pick<AccessConfig, 'auth'>;
 }

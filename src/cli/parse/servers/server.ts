@@ -3,8 +3,9 @@
  * clients.
  */
 import type { AccessConfig } from '../../../config/access.ts';
+import { collectMapped } from '../../../config/aggregate.ts';
 import type { RemoteConfig } from '../../../config/remote.ts';
-import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../../config/server.ts';
+import type { ChildConfig, Listing, Protocol, ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { WrittenTool } from '../../config-file/config-file.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
@@ -20,7 +21,7 @@ import { parseTools } from './tool-shapes.ts';
 export interface ServerRequest {
   readonly given: GivenOptions;
   readonly verb: BridgeVerb;
-  readonly target: Target;
+  readonly target: ServerConfig['target'];
   readonly listing: Listing | undefined;
   /** The tools under `portage.tools` in the entry of the server, by the names that the server gives them. */
   readonly writtenTools: ReadonlyMap<string, WrittenTool>;
@@ -28,6 +29,8 @@ export interface ServerRequest {
   readonly around: RemoteSurroundings;
   /** Names of variables that the bridge does not pass on to the server. */
   readonly withheld: readonly string[];
+  /** The servers that the aggregate is made of; undefined for any other server. */
+  readonly members?: readonly ServerConfig[] | undefined;
 }
 
 export interface ParsedServer {
@@ -39,9 +42,9 @@ export interface ParsedServer {
 
 /** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
 export function parseServer(request: ServerRequest): ParsedServer {
-  const { given, verb, target, listing, access, around, writtenTools } = request;
+  const { given, verb, target, listing, access, around, members, writtenTools } = request;
   const { remote, warnings } = parseRemote(given, around, { target, verb, access });
-  const mapHeaders = parseMappedHeaders(given);
+  const mapHeaders = members === undefined ? parseMappedHeaders(given) : collectMapped(members);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
   const { child, warnings: ofChild } = parseChild(request);
   const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });

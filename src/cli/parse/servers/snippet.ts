@@ -3,6 +3,7 @@
  * listen.
  */
 import type { HttpListenerConfig } from '../../../config/listener.ts';
+import { AGGREGATE_NAME } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isWildcard } from '../../../http/addresses.ts';
 import { addressBase, boundAddress } from '../../../http/server/listen-addresses.ts';
@@ -19,6 +20,7 @@ import type { ConfigFile } from '../../config-file/config-file.ts';
 import { refuseInapplicable } from '../../options/applicable.ts';
 import { GivenOptions, readProcess } from '../../options/given-options.ts';
 import { parseListener } from '../listener/listener.ts';
+import { checkMembers, chooseAggregate } from './aggregate.ts';
 import { chooseServers, joinErrors } from './listed-servers.ts';
 import type { RemoteSurroundings } from './remote.ts';
 
@@ -49,11 +51,18 @@ export function parseSnippet(
   if (target !== undefined) return { ...about, servers: [serverAt(target.url, listener, token)] };
   const base = baseOf(listener);
   const { path } = listener.endpoints;
+  const ownServer: SnippetServer = { name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token };
   if (file === undefined) {
-    return { ...about, servers: [{ name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token }] };
+    chooseAggregate(given, command, file);
+    return { ...about, servers: [ownServer] };
   }
   if (file.leftOut.length > 0 && given.get('strictConfig')) throw joinErrors(file.leftOut);
-  const segments = chooseServers(file, command).map(({ segment }) => segment);
+  const chosen = chooseServers(file, command);
+  if (chooseAggregate(given, command, file) !== undefined) {
+    checkMembers(chosen, file, command);
+    return { ...about, servers: [{ ...ownServer, name: AGGREGATE_NAME }] };
+  }
+  const segments = chosen.map(({ segment }) => segment);
   const names = nameForHosts(segments);
   const servers = segments.map(
     (segment, index): SnippetServer => ({

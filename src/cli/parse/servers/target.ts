@@ -140,6 +140,14 @@ function explainMissingTarget(verb: BridgeVerb): string {
   return `No server to ${DEEDS[verb] ?? verb}: ${wayOut}, as in\n${examples.join('\n')}`;
 }
 
+/** @param place the place of the option, as messages call it */
+export function aggregateWithoutFile(place: string): BridgeError {
+  return new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `${place} makes one server of those in a file, and no file is given; name one, as in\n  mcp-portage --config mcp.json --aggregate`,
+  );
+}
+
 function refuse(message: string): BridgeError {
   return new BridgeError('ERR_CONFIG_OPTION', message);
 }

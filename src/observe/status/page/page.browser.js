@@ -103,6 +103,7 @@ const TRANSPORTS = new Map([
   ['websocket', 'WebSocket'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
+  ['aggregate', 'the aggregate'],
 ]);
 
 /** @param {Spoken | null} spoken */
@@ -810,14 +811,18 @@ function urlsOf({ url, sseUrl, wsUrl }) {
 /**
  * Returns notices about the addresses of a server: the announced end of HTTP+SSE, and the state of each hub.
  *
- * @param {Pick<ServerStatus, 'sseSunset' | 'hubs'>} server
+ * @param {Pick<ServerStatus, 'kind' | 'sseSunset' | 'hubs'>} server
  */
-function noticesOf({ sseSunset, hubs }) {
+function noticesOf({ kind, sseSunset, hubs }) {
   const ofHubs = hubs.map(({ url, state, problem }) => ({
     text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
     look: state === 'connected' ? 'line small' : 'line small warn',
   }));
-  return [...(sseSunset === null ? [] : [{ text: `HTTP+SSE ends: ${sseSunset}`, look: 'line small warn' }]), ...ofHubs];
+  return [
+    ...(kind === 'aggregate' ? [{ text: 'several servers as one', look: 'line small' }] : []),
+    ...(sseSunset === null ? [] : [{ text: `HTTP+SSE ends: ${sseSunset}`, look: 'line small warn' }]),
+    ...ofHubs,
+  ];
 }
 
 /** @param {ServerStatus} server */

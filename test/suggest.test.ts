@@ -1,5 +1,5 @@
 import test from 'ava';
-import { editDistance, suggest } from '../../src/cli/suggest.ts';
+import { editDistance, suggest } from '../src/suggest.ts';
 
 const distances = test.macro({
   title: (_, from: string, to: string, edits: number) => `'${from}' → '${to}' takes ${edits} edit(s)`,
