@@ -43,14 +43,8 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
   });
   const name = nameServer(server);
   observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
-  const guards = new Guards(deps);
   const dial = server.target.kind === 'aggregate' ? dialAll : dialOne;
-  const {
-    dialers,
-    calls,
-    close: closeServers,
-    killNow,
-  } = await dial(config, { observation, guards, urgency: urgency.signal }, deps);
+  const { dialers, calls, close: closeServers, killNow } = await dial(config, observation, urgency.signal, deps);
   const sessions = createSessions(server, { dialers, calls, deps });
   const { maxMessageBytes, maxLineBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxSentBytes: maxLineBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
@@ -63,7 +57,6 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       sessions.close(SHUTTING_DOWN);
       endpoint.close(SHUTTING_DOWN);
       await closeServers();
-      await guards.close();
       await observation.close();
     },
   });
@@ -141,18 +134,14 @@ interface ClientsServer {
   readonly killNow: () => void;
 }
 
-interface ServerParts {
-  readonly observation: Observation;
-  readonly guards: Guards;
-  readonly urgency: AbortSignal;
-}
-
 async function dialOne(
   { listener, servers: [server], limits }: Config,
-  { observation: { observer, tracer, refusal }, guards, urgency }: ServerParts,
+  { observer, tracer, refusal }: Observation,
+  urgency: AbortSignal,
   deps: Deps,
 ): Promise<ClientsServer> {
   const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
+  const guards = new Guards(deps);
   const dialers = await createDialers(
     {
       ...server,
@@ -180,13 +169,22 @@ async function dialOne(
     maxResultBytes: server.limits.maxResultBytes,
     refusal,
   });
-  return { dialers, calls, close: () => dialers.close(), killNow: () => dialers.killNow() };
+  const close = async (): Promise<void> => {
+    await dialers.close();
+    await guards.close();
+  };
+  return { dialers, calls, close, killNow: () => dialers.killNow() };
 }
 
 /** Dials the aggregate, which alone has its members. */
-async function dialAll(config: Config, parts: ServerParts, deps: Deps): Promise<ClientsServer> {
+async function dialAll(
+  config: Config,
+  observation: Observation,
+  urgency: AbortSignal,
+  deps: Deps,
+): Promise<ClientsServer> {
   const { dialAggregate } = await import('./stdio-members.ts');
-  const { dialed, members } = await dialAggregate(config, parts, deps);
+  const { dialed, members } = await dialAggregate(config, { observation, urgency }, deps);
   return {
     dialers: dialed.sessionDialers,
     calls: dialed.calls,

@@ -59,12 +59,12 @@ export interface ServerToDial extends ServerConfig {
   readonly outcomes: OutcomeStorage | undefined;
   /** Learns the server's protocol once it is detected. */
   readonly observing: Observing;
+  /** Decides which messages pass; undefined: all do. */
+  readonly createGuard?: CreateGuard | undefined;
   /** Whoever waits while a user logs in: the client on our own pipes, which can tell the user, or callers. */
   readonly waits: 'client' | 'callers';
   /** The servers that the aggregate is made of; undefined where there is no aggregate. */
   readonly members: Members | undefined;
-  /** Decides which messages pass; undefined: all do. */
-  readonly createGuard?: CreateGuard | undefined;
   /** Undefined if nobody looks at its processes. */
   readonly serverObserver?: ServerObserver | undefined;
 }

@@ -26,7 +26,6 @@ export interface DialParts extends Pick<ServerToDial, 'bound' | 'urgency' | 'wai
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
-  /** Guards of servers whose tools are pinned. */
   readonly guards: Guards;
   readonly replica: Replica | undefined;
   /** Takes note of the tokens that callers of the aggregate show; undefined for a bridge whose clients show none. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AGGREGATE_NAME, type ServerConfig, type StreamAddress } from '../config/server.ts';
+import type { ServerConfig, StreamAddress } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { PinFiles } from '../pins/pin-files.ts';
 import type { CreateGuard } from '../upstream/connection.ts';
@@ -51,10 +51,11 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       const query = search === '' ? '' : `?${createHash('sha256').update(search).digest('base64url')}`;
       return `${place}${pathname}${query}${target.socketPath === undefined ? '' : ` at ${target.socketPath}`}`;
     }
+    case 'aggregate':
+      // Pins are about the tools of each server.
+      return 'aggregate';
     case 'stream':
       return nameStream(target.address);
-    case 'aggregate':
-      return AGGREGATE_NAME;
   }
 }
 

@@ -9,6 +9,7 @@ import { type CallerPolicy, describeCallers } from './caller-policy.ts';
 import { createMember } from './create-member.ts';
 import { createModernCalls, createSessions } from './create-registries.ts';
 import { createDial, type DialParts, type DialServer } from './dial-server.ts';
+import { Guards } from './guards.ts';
 import { Composite, type Part } from './lifecycle.ts';
 import type { DialedServer } from './served-server.ts';
 
@@ -30,9 +31,10 @@ export interface DialedAggregate {
  */
 export async function dialAggregate(
   { listener, servers: [aggregate, ...listed], limits }: Config,
-  parts: Pick<DialParts, 'observation' | 'guards' | 'urgency'>,
+  parts: Pick<DialParts, 'observation' | 'urgency'>,
   deps: Deps,
 ): Promise<DialedAggregate> {
+  const guards = new Guards(deps);
   const members = new StdioMembers(listed, (server, own) => dial(server, own), deps);
   const dial = createDial({
     ...parts,
@@ -43,13 +45,15 @@ export async function dialAggregate(
       children: new SharedCapacity(limits.maxChildren),
       calls: new CallCapacity(limits.maxInFlight),
     },
+    guards,
     replica: undefined,
     memberTokens: undefined,
     shutdownGraceMs: limits.shutdownGraceMs,
     waits: 'client',
     members,
   });
-  return { dialed: await dial(aggregate, deps), members };
+  const dialed = await dial(aggregate, deps);
+  return { dialed: { ...dialed, close: () => dialed.close().finally(() => guards.close()) }, members };
 }
 
 /** The members of the aggregate of `connect`, which have no addresses of their own and stay the same. */

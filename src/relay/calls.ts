@@ -290,8 +290,8 @@ export class Calls implements Observing {
    * Returns the answer to `tools/list` with the tools that the client sees, and without promises that limited results
    * may break.
    */
-  #listTools({ principal }: CallOwner, answer: Frame): Frame {
-    const shown = this.#tools?.toClient(answer, principal) ?? answer;
+  #listTools(owner: CallOwner, answer: Frame): Frame {
+    const shown = this.#tools?.toClient(answer, owner.principal) ?? answer;
     const told = this.#maxResultBytes === 0 ? shown : withoutOutputSchemas(shown);
     if (told.kind === 'result') this.#serverObserver?.listedTools(told);
     return told;

@@ -1,6 +1,5 @@
 /** The members of the aggregate of `connect`, which are real processes here. */
 import test from 'ava';
-import { Guards } from '../../src/bridge/guards.ts';
 import { dialAggregate } from '../../src/bridge/stdio-members.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { readOptions } from '../../src/library/read-options.ts';
@@ -20,11 +19,7 @@ test('each session with a member is a process of its own, which ends with the br
   const { deps, entries } = createTestDeps();
   const { config } = await readOptions('connect', { servers: { one: ECHO, two: ECHO } });
   const urgency = new AbortController().signal;
-  const { dialed, members } = await dialAggregate(
-    config,
-    { observation: UNSEEN, guards: new Guards(deps), urgency },
-    deps,
-  );
+  const { dialed, members } = await dialAggregate(config, { observation: UNSEEN, urgency }, deps);
   t.teardown(() => members.killNow());
   t.deepEqual(
     members.all.map(({ name, prefix }) => [name, prefix]),

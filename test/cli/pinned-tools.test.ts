@@ -263,6 +263,29 @@ test('processes share a file, and each server has its own pins in it', async (t)
   t.deepEqual(await namesOf(first), ['echo', 'other']);
 });
 
+test('in the aggregate, pins and limits of results are those of each server, by its own names', async (t) => {
+  const world = await World.create(t);
+  const command = { command: process.execPath, args: world.server.slice(2) };
+  const file = await world.folder.write('mcp.json', {
+    portage: { pinTools: world.pins, maxResultBytes: 5 },
+    mcpServers: { a: command, b: command },
+  });
+  const bridge = await startBridge(['--config', file, '--aggregate']);
+  t.teardown(() => bridge.stop());
+  for (const era of ['legacy', 'modern'] as const) {
+    const client = await connectSdk(t, era, new URL('/mcp', bridge.url));
+    await waitFor(async () => (await namesOf(client)).length === 4 || undefined);
+    const cut = '[This text has 12 bytes, of which 5 are kept: mcp-portage limits results by --max-result-bytes.]';
+    t.like(await run(client, 'a__echo'), { content: [{ text: `echo \n${cut}` }] });
+  }
+  t.deepEqual(Object.keys(world.read().servers).sort(), ['a', 'b']);
+  const client = await connectSdk(t, 'legacy', new URL('/mcp', bridge.url));
+  await run(client, 'a__other', { echo: 'changed', other: 'does more' });
+  const own = await connectSdk(t, 'legacy', new URL('/a/mcp', bridge.url));
+  t.deepEqual(await namesOf(own), ['other']);
+  await t.throwsAsync(run(client, 'a__echo'), { message: /The tool "echo" is not called/ });
+});
+
 for (const [what, damage] of [
   ['empty', () => ''],
   ['cut off', (pins: string) => pins.slice(0, pins.length / 2)],

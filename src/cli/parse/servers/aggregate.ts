@@ -118,8 +118,8 @@ export function parseAggregate({ layers, spelling, shows, servers, ...request }:
     writtenTools: new Map(),
   });
   const { server } = parsed;
-  // Patterns, pins and limits of results are about the tools of each server, by their own names. The aggregate starts no
-  // process of its own.
+  // Patterns, pins and limits of results are about the tools of each server, by their own names, and apply there. The
+  // aggregate starts no process of its own.
   const own: ServerConfig = {
     ...server,
     tools: { include: [], exclude: [], shapes: new Map() },
