@@ -144,6 +144,8 @@ for (const era of ERAS) {
       completions: {},
       logging: {},
     });
+    // What no server has is an empty list.
+    t.deepEqual((await client.listPrompts()).prompts, []);
     // A call waits for nobody else.
     t.deepEqual(await called(client, 'good__works'), { name: 'works', arguments: {} });
     const listedAt = performance.now();

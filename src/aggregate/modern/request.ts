@@ -1,6 +1,4 @@
 import type { BridgeError } from '../../errors.ts';
-import { UNCLEAR } from '../../errors.ts';
-import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
 import { META_SERVER_INFO } from '../../mcp/vocabulary/meta.ts';
@@ -52,8 +50,7 @@ export class AggregateRequest {
     const { frame } = this.#options;
     const method = frame.method ?? '';
     const kind = listKindOf(method);
-    if (isAmbiguous(frame)) this.#refuse(rpcErrorOf(UNCLEAR));
-    else if (!isModernRequest(method)) this.#refuse(GONE);
+    if (!isModernRequest(method)) this.#refuse(GONE);
     else if (method === DISCOVER) this.#discover();
     else if (method === LISTEN) this.#listen();
     else if (kind !== undefined) void this.#list(kind);
@@ -169,8 +166,7 @@ export class AggregateRequest {
       caller,
       metadata,
       told: (told) => {
-        const places = placesOf(told.method ?? this.#options.frame.method ?? '', told.isResponse ? told : undefined);
-        const shown = withTaskIds(told, places, (id) => shownTaskId(member, id));
+        const shown = this.#shown(member, told);
         if (told.isResponse) answered(this.#withLinks(member, shown));
         else sink.fromServer(shown);
       },
@@ -178,6 +174,14 @@ export class AggregateRequest {
     });
     this.#work = call;
     call.start(frame);
+  }
+
+  /** A server has tasks only for a client that declares them. */
+  #shown(member: Member, told: Frame): Frame {
+    const { viewer, frame } = this.#options;
+    if (!viewer.declaresTasks) return told;
+    const places = placesOf(told.method ?? frame.method ?? '', told.isResponse ? told : undefined);
+    return withTaskIds(told, places, (id) => shownTaskId(member, id));
   }
 
   #withLinks(member: Member, answer: Frame): Frame {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities } from '../../mcp/translate/capabilities.ts';
+import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Aggregate } from '../aggregate.ts';
@@ -18,6 +19,7 @@ export class Viewer implements ListSource {
   readonly lists: MemberLists;
   /** The servers that have had a request of this caller. */
   readonly used = new Set<Member>();
+  readonly declaresTasks: boolean;
   readonly #aggregate: Aggregate;
   #caller: ModernCaller;
   #metadata: RequestMetadata;
@@ -27,6 +29,7 @@ export class Viewer implements ListSource {
     this.#aggregate = aggregate;
     this.#caller = { ...caller, traceHeaders: undefined };
     this.#metadata = metadata;
+    this.declaresTasks = declaresTasks(metadata.capabilities);
     // Nobody listens to a caller's lists between its requests; subscriptions bring the changes.
     this.lists = aggregate.listsFor(this, () => {});
   }
@@ -102,7 +105,8 @@ export class Viewers {
     const { key } = canonicalCapabilities(metadata.capabilities);
     const { revision, clientInfo } = metadata;
     // A server may show each client something else, and knows it by its name.
-    const parts = JSON.stringify([principal, environment, headers, revision, key, clientInfo]);
+    const hasTasks = declaresTasks(metadata.capabilities);
+    const parts = JSON.stringify([principal, environment, headers, revision, key, hasTasks, clientInfo]);
     const name = createHash('sha256').update(parts).digest('base64url');
     const known = this.#byKey.get(name);
     const viewer = known ?? new Viewer(this.#aggregate, caller, metadata);
