@@ -182,7 +182,8 @@ for (const [limit, answer] of [
   ['callMs', (_: unknown, response) => void openStream(response).write(': x\n\n')],
 ] as const satisfies readonly (readonly [string, Act])[]) {
   testBothWays(`the limit ${limit} ends a call, and nothing is asked again`, async (t) => {
-    const { error, server } = await ask(t, 'tools/list', answer, { timeouts: { [limit]: 200 } });
+    // Time enough for the request to arrive, also where many tests begin at once.
+    const { error, server } = await ask(t, 'tools/list', answer, { timeouts: { [limit]: 2000 } });
     t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_TIMEOUT');
     t.is(server.order.length, 1);
     await waitFor(() => server.open.size === 0, { message: 'the connection to be let go' });
