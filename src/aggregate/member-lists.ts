@@ -43,7 +43,7 @@ interface KnownList {
   byName: ReadonlyMap<string, ListItem> | undefined;
 }
 
-/** What is known of one list. A list that has expired still tells which server has an item. */
+/** The knowledge of a list. A list that has expired still tells which server has an item. */
 interface ListRecord {
   known: KnownList | undefined;
   /** Set while the server is being asked. Never rejects: undefined means that there is no answer. */
@@ -96,7 +96,7 @@ export class MemberLists {
       record.isAwaited = false;
       this.#options.arrivedLate(kind);
     });
-    await Promise.race([Promise.all(asked), this.#wait()]);
+    await this.#inTime(Promise.all(asked));
     isOver = true;
     for (const { member, kind } of wanted) {
       const record = this.#recordOf(member, kind);
@@ -106,8 +106,15 @@ export class MemberLists {
     }
   }
 
-  #wait(): Promise<void> {
-    return new Promise((resolve) => this.#options.clock.after(LIST_WAIT_MS, resolve));
+  /** Resolves when all lists are there, or when the time is over. */
+  #inTime(all: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(LIST_WAIT_MS, resolve);
+      void all.then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   #recordOf(member: Member, kind: ListKind): ListRecord {

@@ -1,6 +1,6 @@
-import { ByteQueue } from '../../collections/bounded-collections.ts';
+import { ByteQueue, RecentNames } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
-import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -15,6 +15,8 @@ import type { Member } from '../members.ts';
 const WAITING_LIMITS = { maxItems: 1000, maxBytes: 16 * 1024 * 1024 };
 /** Bytes that are sent to a server that does not read. Its further requests are refused, so that others' go on. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+/** Resources that are subscribed to again after a loss, and characters of their URIs. Later ones push out the first. */
+const WATCHED_LIMITS = { count: 10_000, length: 1024 * 1024 };
 /** Pauses between attempts to come back to a server whose resources the client watches. */
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -34,7 +36,7 @@ export interface MemberSessionOwner {
   /** The server has answered the handshake. */
   opened(session: MemberSession, offer: InitializeResult): void;
   /** The session with the server is over. The next message opens another one. */
-  ended(session: MemberSession, reason: BridgeError): void;
+  ended(session: MemberSession): void;
   /** The server reads again. */
   drained(): void;
   /** True while the client does not take more. */
@@ -70,7 +72,8 @@ interface Waiting {
  * - `closed`: for good.
  */
 type State =
-  | { readonly kind: 'idle' | 'closed' }
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'closed'; readonly reason: BridgeError }
   | { readonly kind: 'opening'; readonly waiting: ByteQueue<Waiting>; relay: ClientListener | undefined }
   | { readonly kind: 'open'; readonly relay: ClientListener };
 
@@ -85,12 +88,12 @@ export class MemberSession implements DownstreamPeer {
   #state: State = { kind: 'idle' };
   #offer: InitializeResult | undefined;
   /** Resources that the client watches at this server, as the client knows them, by the server's own URIs. */
-  readonly #watched = new Map<string, string>();
+  readonly #watched = new RecentNames<string>(WATCHED_LIMITS);
   #isFull = false;
   #unreadBytes = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #cancelReturn: (() => void) | undefined;
-  /** Those who want to know how the handshake ends: there is one for each kind of list. */
+  /** The callers of `open` that wait for the end of the handshake: one for each kind of list, and for each stored resource. */
   #awaiting: ((failure: BridgeError | undefined) => void)[] = [];
   /** Ids of the aggregate's own requests, which no client can guess. */
   readonly #idPrefix: string;
@@ -119,7 +122,7 @@ export class MemberSession implements DownstreamPeer {
   /** Opens the session if there is none. Resolves with the reason if that fails. */
   open(): Promise<BridgeError | undefined> {
     if (this.#state.kind === 'open') return Promise.resolve(undefined);
-    if (this.#state.kind === 'closed') return Promise.resolve(SHUTTING_DOWN);
+    if (this.#state.kind === 'closed') return Promise.resolve(this.#state.reason);
     const opened = new Promise<BridgeError | undefined>((resolve) => this.#awaiting.push(resolve));
     if (this.#state.kind === 'idle') this.#open();
     return opened;
@@ -138,7 +141,7 @@ export class MemberSession implements DownstreamPeer {
     const state = this.#state;
     switch (state.kind) {
       case 'closed':
-        return lane.answered(errorFrame(frame.id, rpcErrorOf(SHUTTING_DOWN)));
+        return lane.answered(errorFrame(frame.id, rpcErrorOf(state.reason)));
       case 'open':
         return this.#send(state.relay, frame, lane);
       case 'idle':
@@ -148,7 +151,7 @@ export class MemberSession implements DownstreamPeer {
     }
   }
 
-  /** Asks for the aggregate itself. Rejects with a BridgeError if there is no server that could answer. */
+  /** Asks for the aggregate itself. The answer is an error of the bridge if no server could be asked. */
   ask(method: string, params: object): Promise<Frame> {
     return new Promise((resolve) => {
       const { headers } = this.#owner;
@@ -261,7 +264,7 @@ export class MemberSession implements DownstreamPeer {
     this.tell(notificationFrame(INITIALIZED));
     const { level } = this.#owner;
     if (level !== undefined && this.has('logging')) void this.ask(SET_LEVEL, { level });
-    for (const uri of this.#watched.keys()) void this.ask(SUBSCRIBE, { uri });
+    for (const [uri] of this.#watched) void this.ask(SUBSCRIBE, { uri });
     this.#owner.opened(this, offer);
     this.#tellAwaiting(undefined);
     for (const { frame, lane } of waiting.takeAll()) this.request(frame, lane);
@@ -274,14 +277,16 @@ export class MemberSession implements DownstreamPeer {
     this.#state = { kind: 'idle' };
     this.#isFull = false;
     this.#unreadBytes = 0;
-    if (state.kind === 'opening') {
-      for (const { frame, lane } of state.waiting.takeAll()) lane.answered(errorFrame(frame.id, rpcErrorOf(reason)));
-      state.relay?.clientClosed(reason);
-    }
+    if (state.kind === 'opening') this.#giveUp(state, reason);
     this.#tellAwaiting(reason);
-    this.#owner.ended(this, reason);
+    this.#owner.ended(this);
     this.#owner.drained();
     this.#comeBack();
+  }
+
+  #giveUp({ waiting, relay }: State & { readonly kind: 'opening' }, reason: BridgeError): void {
+    for (const { frame, lane } of waiting.takeAll()) lane.answered(errorFrame(frame.id, rpcErrorOf(reason)));
+    relay?.clientClosed(reason);
   }
 
   /** Opens a session again for what the client watches there. */
@@ -331,11 +336,6 @@ export class MemberSession implements DownstreamPeer {
     this.#lost(reason);
   }
 
-  /** True while the server does not read. */
-  get isFull(): boolean {
-    return this.#isFull;
-  }
-
   // ---- from the aggregate's session
 
   /** The client takes messages again. */
@@ -343,13 +343,13 @@ export class MemberSession implements DownstreamPeer {
     if (this.#state.kind === 'open') this.#state.relay.clientDrained();
   }
 
-  /** The aggregate's client is gone. */
+  /** Called when the aggregate's client is gone, or the server is not a part of the aggregate anymore. */
   end(reason: BridgeError): void {
     const state = this.#state;
-    this.#state = { kind: 'closed' };
+    this.#state = { kind: 'closed', reason };
     this.#cancelReturn?.();
     this.#tellAwaiting(reason);
     if (state.kind === 'open') state.relay.clientClosed(reason);
-    if (state.kind === 'opening') state.relay?.clientClosed(reason);
+    if (state.kind === 'opening') this.#giveUp(state, reason);
   }
 }

@@ -1,8 +1,9 @@
+import { BridgeError, UNCLEAR } from '../../errors.ts';
 import { rewriteProgress, rewriteRequest, rewriteServerCanceled } from '../../mcp/classify/correlators.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
 
-/** Questions that one server may have open. The clients of servers that ask more are not people. */
-const MAX_OPEN = 1000;
+/** Questions that one server may have open, so that it leaves the client time for those of others. */
+const MAX_OPEN = 100;
 
 interface Open<Asker> {
   readonly asker: Asker;
@@ -16,15 +17,18 @@ interface Open<Asker> {
 /** Open requests of several servers to one client. The servers choose their ids alike, so the client gets others. */
 export class QuestionTable<Asker> {
   readonly #open = new Map<JsonRpcId, Open<Asker>>();
+  readonly #counts = new Map<Asker, number>();
   #lastId = 0;
 
-  /** Returns the question as the client gets it. Undefined if it cannot be asked. */
-  ask(asker: Asker, question: Frame): Frame | undefined {
-    if (question.id === undefined || this.#open.size >= MAX_OPEN) return undefined;
+  /** Returns the question as the client gets it, or the reason why it cannot be asked. */
+  ask(asker: Asker, question: Frame): Frame | BridgeError {
+    const count = this.#counts.get(asker) ?? 0;
+    if (count >= MAX_OPEN) return TOO_MANY;
     this.#lastId += 1;
     const rewritten = rewriteRequest(question, this.#lastId);
-    if (rewritten === undefined) return undefined;
+    if (question.id === undefined || rewritten === undefined) return UNCLEAR;
     const { progressToken } = rewritten;
+    this.#counts.set(asker, count + 1);
     this.#open.set(this.#lastId, { asker, id: idToken(question), serverId: question.id, progressToken });
     return rewritten.frame;
   }
@@ -33,7 +37,7 @@ export class QuestionTable<Asker> {
   answer(answer: Frame): { readonly asker: Asker; readonly frame: Frame } | undefined {
     const open = answer.id === undefined ? undefined : this.#open.get(answer.id);
     if (open === undefined) return undefined;
-    this.#open.delete(answer.id as JsonRpcId);
+    this.#close(answer.id as JsonRpcId, open);
     return { asker: open.asker, frame: withId(answer, open.id) };
   }
 
@@ -48,7 +52,7 @@ export class QuestionTable<Asker> {
   withdrawn(asker: Asker, notification: Frame, serverId: JsonRpcId): Frame | undefined {
     for (const [id, open] of this.#open) {
       if (open.asker !== asker || open.serverId !== serverId) continue;
-      this.#open.delete(id);
+      this.#close(id, open);
       return rewriteServerCanceled(notification, id);
     }
     return undefined;
@@ -58,6 +62,17 @@ export class QuestionTable<Asker> {
   takeOf(asker: Asker): readonly JsonRpcId[] {
     const ids = [...this.#open].filter(([, open]) => open.asker === asker).map(([id]) => id);
     for (const id of ids) this.#open.delete(id);
+    this.#counts.delete(asker);
     return ids;
   }
+
+  #close(id: JsonRpcId, { asker }: Open<Asker>): void {
+    this.#open.delete(id);
+    this.#counts.set(asker, (this.#counts.get(asker) ?? 1) - 1);
+  }
 }
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  `The client has ${MAX_OPEN} unanswered requests of this server, the most allowed; wait for answers before asking more.`,
+);

@@ -1,8 +1,8 @@
 import { RecentNames } from '../../collections/bounded-collections.ts';
 import { CellMap } from '../../collections/short-lived-values.ts';
-import type { BridgeError } from '../../errors.ts';
-import { SHUTTING_DOWN, UNCLEAR } from '../../errors.ts';
+import { BridgeError } from '../../errors.ts';
 import { findCanceledId, findProgressOf, findRelatedTask } from '../../mcp/classify/correlators.ts';
+import { parseLogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import {
   CALL_TOOL,
   CANCELED,
@@ -19,7 +19,7 @@ import {
 } from '../../mcp/vocabulary/methods.ts';
 import { asFields, encodeJson, type Fields, readField, showText } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
-import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Call, Lane } from '../../relay/call.ts';
 import type { CallerEnvironment, LinkOwner, ServerListener, UpstreamLink } from '../../relay/ports.ts';
@@ -62,7 +62,7 @@ interface Sent {
 }
 
 /**
- * One session of a legacy client with all servers. It is a link for the relay of its client, and a client of each server that
+ * A session of a legacy client with all servers. It is a link for the relay of its client, and a client of each server that
  * the session has needed so far. What concerns one server passes to that one, with the client's own id; the rest is answered
  * from what the servers have said.
  */
@@ -181,8 +181,9 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 
   /** Servers that are not there yet get the level when they are. */
   #setLevel(frame: Frame, call: Call): void {
-    const level = readField(frame, 'level');
-    if (typeof level === 'string') this.#level = level;
+    const level = parseLogLevel(readField(frame, 'level'));
+    if (level === undefined) return this.#refuse(call, WRONG_LEVEL);
+    this.#level = level;
     for (const session of this.#sessions.values()) {
       if (session.isOpen && session.has('logging')) void session.ask(SET_LEVEL, { level });
     }
@@ -353,7 +354,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
   }
 
   /** The next list asks the server again, which may have become another one. */
-  ended(session: MemberSession, _reason: BridgeError): void {
+  ended(session: MemberSession): void {
     for (const requestId of this.#questions.takeOf(session)) {
       this.#toClient(notificationFrame(CANCELED, { requestId, reason: 'the server is gone' }));
     }
@@ -396,7 +397,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 
   #ask(session: MemberSession, question: Frame, outer: Call | undefined): void {
     const asked = this.#questions.ask(session, this.#shown(session, question, 'about'));
-    if (asked === undefined) session.tell(errorFrame(idToken(question), rpcErrorOf(UNCLEAR)));
+    if (asked instanceof BridgeError) session.tell(errorFrame(idToken(question), rpcErrorOf(asked)));
     else this.#toClient(asked, outer);
   }
 
@@ -428,6 +429,7 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
       if (this.#members.includes(member)) continue;
       this.#sessions.delete(member);
       session.end(REMOVED);
+      this.ended(session);
     }
     this.#lists.keepOnly(this.#members);
     const isSame = before.length === this.#members.length && before.every((member, at) => member === this.#members[at]);
@@ -457,4 +459,11 @@ export class AggregateSession implements UpstreamLink, MemberSessionOwner, ListS
 }
 
 const NO_SUCH_LIST = errorFrame(0, { code: METHOD_NOT_FOUND, message: 'The server has no such list.' });
-const REMOVED = SHUTTING_DOWN;
+const REMOVED = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'The configuration of this server has changed, or it was removed from the aggregate; ask for the list again.',
+);
+const WRONG_LEVEL: RpcError = {
+  code: INVALID_PARAMS,
+  message: 'The level is none; use debug, info, notice, warning, error, critical, alert or emergency.',
+};
