@@ -22,7 +22,7 @@ export interface AggregateOptions {
 /** Reasons that were logged, so that each is logged once until it is over. */
 const MAX_NOTED = 1000;
 
-/** What all clients of the aggregate have in common. */
+/** The state that all clients of the aggregate share. */
 export class Aggregate {
   readonly members: Members;
   readonly shows: Shows;
@@ -31,6 +31,7 @@ export class Aggregate {
   readonly known = new KnownServers();
   /** Undefined if all tools are listed. */
   readonly search: ToolSearch | undefined;
+  readonly #stopHearing: () => void;
   readonly #noted = new Set<string>();
 
   constructor({ members, shows, deps }: AggregateOptions, info: AggregateInfo, search: ToolSearch | undefined) {
@@ -39,10 +40,14 @@ export class Aggregate {
     this.deps = deps;
     this.info = info;
     this.search = search;
-    members.onChange(() => {
+    this.#stopHearing = members.onChange(() => {
       this.known.keepOnly(members.all);
       this.search?.keepOnly(members.all);
     });
+  }
+
+  close(): void {
+    this.#stopHearing();
   }
 
   /** Returns the servers that exist for a caller, in the order of the file. */

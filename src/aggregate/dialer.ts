@@ -1,24 +1,15 @@
-import type { Deps } from '../deps.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { CallHandler, CallServer, ModernCall } from '../relay/modern-call.ts';
 import type { CallerDialers, CallerEnvironment, DialerForCaller } from '../relay/ports.ts';
 import { READY } from '../relay/readiness.ts';
 import { CLIENT_INFO } from '../version.ts';
 import type { Frame } from '../wire/frame.ts';
-import { Aggregate } from './aggregate.ts';
+import { Aggregate, type AggregateOptions } from './aggregate.ts';
 import { AggregateSession } from './legacy/session.ts';
-import type { Members } from './members.ts';
 import { AggregateLink } from './modern/link.ts';
 import { AggregateRequest } from './modern/request.ts';
 import { Viewers } from './modern/viewer.ts';
-import type { Shows } from './offer.ts';
 import type { ToolSearch } from './search/tool-search.ts';
-
-export interface AggregateOptions {
-  readonly members: Members;
-  readonly shows: Shows;
-  readonly deps: Deps;
-}
 
 /** Creates one server made of many, as its clients use it. */
 export async function createAggregateDialer(options: AggregateOptions): Promise<CallerDialers> {
@@ -31,7 +22,10 @@ export async function createAggregateDialer(options: AggregateOptions): Promise<
     linkEnded() {},
     // The servers are started when they are used. One that cannot be reached is left out, and the others are served.
     readiness: () => READY,
-    close: () => Promise.resolve(),
+    close: async () => {
+      viewers.close();
+      aggregate.close();
+    },
     killNow() {},
   };
 }

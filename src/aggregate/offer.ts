@@ -5,7 +5,7 @@ import type { InitializeResult } from '../relay/shared/legacy/initialize-result.
 import type { Member } from './members.ts';
 import { shownName } from './names.ts';
 
-/** How the aggregate shows the tools of its servers: all in one list, or by a search. */
+/** The way in which clients get the tools of the servers: all in one list, or by a search. */
 export type Shows = 'all' | 'search';
 
 /** Characters of the instructions of one server; each of them is read by a model in every session. */
@@ -19,18 +19,25 @@ export interface AggregateInfo {
   readonly version: string;
 }
 
-/** What servers have said in their handshakes, by their names. It outlives the sessions that it was said in. */
+/** Instructions and capabilities of the servers, by their names, as their handshakes told. They outlive the sessions. */
 export class KnownServers {
   readonly #instructions = new Map<string, string>();
   readonly #capabilities = new Map<string, Fields>();
 
-  note({ name }: Member, { instructions, capabilities }: InitializeResult): void {
-    this.#instructions.delete(name);
-    if (typeof instructions === 'string' && instructions !== '') {
-      this.#instructions.set(name, instructions.slice(0, MAX_INSTRUCTIONS));
-    }
+  note(member: Member, { instructions, capabilities }: InitializeResult): void {
+    const { name } = member;
+    this.noteInstructions(member, instructions);
     this.#capabilities.delete(name);
     if (JSON.stringify(capabilities).length <= MAX_CAPABILITIES) this.#capabilities.set(name, capabilities);
+  }
+
+  noteInstructions({ name }: Member, instructions: unknown): void {
+    this.#instructions.set(name, typeof instructions === 'string' ? instructions.slice(0, MAX_INSTRUCTIONS) : '');
+  }
+
+  /** Returns true if the server has told its instructions, even if it has none. */
+  has({ name }: Member): boolean {
+    return this.#instructions.has(name);
   }
 
   keepOnly(members: readonly Member[]): void {
@@ -85,7 +92,7 @@ function merged(first: Fields, second: Fields): Fields {
 export interface OfferOptions {
   readonly revision: Revision;
   readonly info: AggregateInfo;
-  /** What the servers can do, as far as they are known. */
+  /** The capabilities of the servers, as far as they are known. */
   readonly known: Fields;
   readonly instructions: string;
 }

@@ -6,6 +6,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import test from 'ava';
+import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -22,6 +23,7 @@ import {
   tool,
 } from './aggregate-world.ts';
 
+const WANTED = { notifications: { toolsListChanged: true } };
 const uri = (name: string): string => `test://${name}`;
 
 for (const era of ERAS) {
@@ -331,6 +333,50 @@ test('a reload adds and removes servers, which clients are told', async (t) => {
   aggregate.bridge.kill('SIGHUP');
   await waitFor(async () => (await names()).join() === 'second__b');
   t.deepEqual(await called(client, 'second__b'), { name: 'b', arguments: {} });
+});
+
+test('a modern subscription hears of a reload, and of the changes of a server that was added', async (t) => {
+  const first: ServerScript = { tools: [tool('a')] };
+  const second: ServerScript = { tools: [tool('b'), tool('grow')] };
+  const { bridge, rewrite } = await serveAggregate(t, { first });
+  const at = { port: Number(bridge.url.port) };
+  const stream = (await postModern(at, modern(1, 'subscriptions/listen', WANTED))).events();
+  const next = async (): Promise<string> => (JSON.parse((await stream.next()).data) as { method: string }).method;
+  t.is(await next(), 'notifications/subscriptions/acknowledged');
+  await rewrite({ first, second });
+  bridge.kill('SIGHUP');
+  t.is(await next(), 'notifications/tools/list_changed');
+  const grow = modern(2, 'tools/call', { name: 'second__grow', arguments: { name: 'new' } });
+  // Until the new server has agreed, a change is told when it has.
+  t.like(await (await postModern(at, grow)).json(), { result: { content: [{ text: 'grown' }] } });
+  t.is(await next(), 'notifications/tools/list_changed');
+  t.deepEqual(
+    stream.unread.filter(({ data }) => !data.includes('tools/list_changed')),
+    [],
+  );
+});
+
+test('a modern subscription without a filter is refused, and nothing follows', async (t) => {
+  const { bridge } = await serveAggregate(t, { first: { tools: [] } });
+  const answer = await postModern({ port: Number(bridge.url.port) }, modern(1, 'subscriptions/listen'));
+  t.like(await answer.json(), { error: { code: -32602 } });
+});
+
+test('a call that waits for a server which is removed is told so', async (t) => {
+  const good: ServerScript = { tools: [tool('a')] };
+  const { url, bridge, rewrite } = await serveAggregate(t, { good, mute: { isMute: true, tools: [] } });
+  const client = await connectTo(t, url);
+  const waiting = client.callTool({ name: 'mute__x' });
+  await rewrite({ good });
+  bridge.kill('SIGHUP');
+  await t.throwsAsync(waiting, { message: /was removed from the aggregate/ });
+  t.deepEqual(await called(client, 'good__a'), { name: 'a', arguments: {} });
+});
+
+test('a level that is none is refused, as a server would', async (t) => {
+  const { url } = await serveAggregate(t, { one: { tools: [] } });
+  const client = await connectTo(t, url);
+  await t.throwsAsync(ask(client, 'logging/setLevel', { level: 'loud' }), { code: -32602 });
 });
 
 test('tasks of several servers have ids of their own, and are found at the server that has them', async (t) => {

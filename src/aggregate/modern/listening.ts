@@ -2,11 +2,12 @@ import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { isListChanged, LISTEN_ACKNOWLEDGED, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
 import { asFields, encodeJson, type Fields, readField } from '../../mcp/vocabulary/payload.ts';
+import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import { editFrame, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
 import type { Aggregate } from '../aggregate.ts';
-import { MALFORMED } from '../answers.ts';
 import { ChangePacer } from '../change-pacer.ts';
 import { findText, withText } from '../edit-request.ts';
 import { LIST_KINDS, RESOURCES, TEMPLATES } from '../lists.ts';
@@ -34,7 +35,6 @@ export interface ListeningOptions {
   readonly metadata: RequestMetadata;
   /** The `subscriptions/listen` of the client. */
   readonly request: Frame;
-  readonly members: readonly Member[];
   readonly sink: RequestSink;
 }
 
@@ -66,7 +66,11 @@ export class Listening {
   readonly #options: ListeningOptions;
   readonly #id: JsonRpcId;
   readonly #pacer: ChangePacer;
+  /** The list changes that the client asked for. */
+  #wantedChanges: readonly string[] = [];
+  #filter: Fields = {};
   #parts: readonly Part[] = [];
+  #stopHearing: () => void = () => {};
   #state: ListeningState;
   readonly isFull = false;
 
@@ -82,8 +86,42 @@ export class Listening {
   start(): void {
     const { request, sink } = this.#options;
     const filter = asFields(readField(request, 'notifications'));
-    if (filter === undefined) return sink.fromServer(errorFrame(this.#id, MALFORMED));
-    void this.#open(filter);
+    if (filter === undefined) {
+      this.withdraw();
+      return sink.fromServer(errorFrame(this.#id, NO_FILTER));
+    }
+    this.#filter = filter;
+    const wanted = LIST_KINDS.filter(({ capability }) => filter[`${capability}ListChanged`] === true);
+    this.#wantedChanges = [...new Set(wanted.map(({ changed }) => changed))];
+    const { aggregate, viewer } = this.#options;
+    const stopHearing = [
+      aggregate.members.onChange(() => this.#membersChanged()),
+      viewer.onLate(({ changed }) => changed !== undefined && this.#tellChanged(changed)),
+    ];
+    this.#stopHearing = () => {
+      for (const stop of stopHearing) stop();
+    };
+    void this.#open(this.#members());
+  }
+
+  #members(): readonly Member[] {
+    const { aggregate, caller } = this.#options;
+    return aggregate.membersFor(caller.principal);
+  }
+
+  #tellChanged(method: string): void {
+    if (this.#wantedChanges.includes(method)) this.#pacer.changed(method);
+  }
+
+  /** Servers were added or removed, which changes all lists. */
+  #membersChanged(): void {
+    if (this.#state.kind === 'over') return;
+    const members = this.#members();
+    for (const part of this.#parts) if (!members.includes(part.member)) leave(part);
+    this.#parts = this.#parts.filter(({ member }) => members.includes(member));
+    const added = members.filter((member) => !this.#parts.some((part) => part.member === member));
+    for (const method of this.#wantedChanges) this.#tellChanged(method);
+    void this.#open(added);
   }
 
   /** Servers that have not agreed by now are subscribed to as soon as they do. */
@@ -93,8 +131,7 @@ export class Listening {
     state.cancel();
     for (const part of state.awaited) part.hasMissed = true;
     this.#state = { kind: 'listening' };
-    const notifications = asFields(readField(this.#options.request, 'notifications')) ?? {};
-    this.#tell(LISTEN_ACKNOWLEDGED, { notifications });
+    this.#tell(LISTEN_ACKNOWLEDGED, { notifications: this.#filter });
     for (const frame of state.early) this.#toClient(frame);
   }
 
@@ -105,28 +142,36 @@ export class Listening {
     if (this.#state.awaited.size === 0) this.#acknowledge();
   }
 
-  async #open(filter: Fields): Promise<void> {
-    const { viewer, members } = this.#options;
+  /** Subscribes at these servers. */
+  async #open(opened: readonly Member[]): Promise<void> {
+    const { viewer } = this.#options;
+    const filter = this.#filter;
+    const members = this.#members();
     const uris = textsOf(filter.resourceSubscriptions);
     const isUnlisted = uris.some((uri) => ownerOfUri(viewer.lists, members, uri).kind === 'unlisted');
     if (isUnlisted) await viewer.lists.load(members, [RESOURCES, TEMPLATES]);
     if (this.#state.kind === 'over') return;
-    this.#parts = members.flatMap((member) => this.#partOf(member, filter, uris) ?? []);
+    // Servers may have come and gone while the lists were read.
+    const isNew = (member: Member): boolean => !this.#parts.some((part) => part.member === member);
+    const wanted = opened.filter((member) => isNew(member) && this.#members().includes(member));
+    const parts = wanted.flatMap((member) => this.#partOf(member, filter, uris) ?? []);
+    this.#parts = [...this.#parts, ...parts];
     if (this.#parts.length === 0) return this.#acknowledge();
-    for (const part of this.#parts) {
+    for (const part of parts) {
       if (this.#state.kind === 'opening') this.#state.awaited.add(part);
       else part.hasMissed = true;
     }
-    for (const part of this.#parts) this.#listen(part);
+    for (const part of parts) this.#listen(part);
   }
 
   /** Undefined: there is nothing to hear from this server. */
   #partOf(member: Member, filter: Fields, uris: readonly string[]): Part | undefined {
-    const { viewer, members, request } = this.#options;
+    const { viewer, request } = this.#options;
+    const members = this.#members();
     const shownUris = new Map<string, string>();
     for (const shown of uris) {
       const owner = ownerOfUri(viewer.lists, members, shown);
-      // Nobody knows whose a resource is that no server lists, so each may say what it knows of it.
+      // A resource that no server lists may be any server's, so each of them is asked for it.
       if (owner.kind !== 'found') shownUris.set(shown, shown);
       else if (owner.member === member) shownUris.set(owner.own, shown);
     }
@@ -201,10 +246,7 @@ export class Listening {
   }
 
   #missed({ shownUris }: Part): void {
-    const filter = asFields(readField(this.#options.request, 'notifications')) ?? {};
-    for (const { changed, capability } of LIST_KINDS) {
-      if (filter[`${capability}ListChanged`] === true) this.#pacer.changed(changed);
-    }
+    for (const method of this.#wantedChanges) this.#tellChanged(method);
     for (const uri of shownUris.values()) this.#tell(RESOURCE_UPDATED, { uri });
   }
 
@@ -226,10 +268,8 @@ export class Listening {
     if (this.#state.kind === 'opening') this.#state.cancel();
     this.#state = { kind: 'over' };
     this.#pacer.stop();
-    for (const { call, cancel } of this.#parts) {
-      cancel?.();
-      call?.withdraw();
-    }
+    this.#stopHearing();
+    for (const part of this.#parts) leave(part);
   }
 
   stop(): void {
@@ -240,6 +280,16 @@ export class Listening {
     for (const { call } of this.#parts) call?.goOn();
   }
 }
+
+function leave({ call, cancel }: Part): void {
+  cancel?.();
+  call?.withdraw();
+}
+
+const NO_FILTER: RpcError = {
+  code: INVALID_PARAMS,
+  message: 'The request does not say what to listen to: params.notifications is missing, or is no object.',
+};
 
 function textsOf(value: unknown): readonly string[] {
   if (!Array.isArray(value)) return [];

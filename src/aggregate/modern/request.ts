@@ -1,11 +1,10 @@
-import type { BridgeError } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
 import { META_SERVER_INFO } from '../../mcp/vocabulary/meta.ts';
 import { CALL_TOOL, DISCOVER, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
 import { type Frame, type JsonRpcId, withPayload } from '../../wire/frame.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
@@ -33,11 +32,11 @@ export interface AggregateRequestOptions {
   readonly sink: RequestSink;
 }
 
-/** One request of a modern client to all servers: it passes to the one it is for, or is answered from what several say. */
+/** A request of a modern client to all servers: it passes to the one it is for, or is answered from what several say. */
 export class AggregateRequest {
   readonly #options: AggregateRequestOptions;
   readonly #id: JsonRpcId;
-  /** Whatever works on the request now. */
+  /** The call or the subscription that works on the request now. */
   #work: Pick<MemberCall, 'withdraw' | 'stop' | 'goOn' | 'isFull'> | undefined;
 
   constructor(options: AggregateRequestOptions) {
@@ -82,8 +81,7 @@ export class AggregateRequest {
 
   #listen(): void {
     const { aggregate, viewer, caller, metadata, frame, sink } = this.#options;
-    const members = this.#members();
-    const listening = new Listening({ aggregate, viewer, caller, metadata, request: frame, members, sink });
+    const listening = new Listening({ aggregate, viewer, caller, metadata, request: frame, sink });
     this.#work = listening;
     listening.start();
   }
@@ -196,12 +194,6 @@ export class AggregateRequest {
 
   #refuse(error: RpcError): void {
     this.#answer(errorFrame(this.#id, error));
-  }
-
-  /** Ends the request without an answer of a server. */
-  fail(error: BridgeError): void {
-    this.withdraw();
-    this.#refuse(rpcErrorOf(error));
   }
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities } from '../../mcp/translate/capabilities.ts';
+import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
+import { readPayload } from '../../mcp/vocabulary/payload.ts';
 import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
@@ -21,6 +23,8 @@ export class Viewer implements ListSource {
   readonly used = new Set<Member>();
   readonly declaresTasks: boolean;
   readonly #aggregate: Aggregate;
+  /** Subscriptions of the caller, each of which ends its own entry. */
+  readonly #lateListeners = new Set<(kind: ListKind) => void>();
   #caller: ModernCaller;
   #metadata: RequestMetadata;
   #lastId = 0;
@@ -30,8 +34,21 @@ export class Viewer implements ListSource {
     this.#caller = { ...caller, traceHeaders: undefined };
     this.#metadata = metadata;
     this.declaresTasks = declaresTasks(metadata.capabilities);
-    // Nobody listens to a caller's lists between its requests; subscriptions bring the changes.
-    this.lists = aggregate.listsFor(this, () => {});
+    this.lists = aggregate.listsFor(this, (kind) => {
+      for (const late of this.#lateListeners) late(kind);
+    });
+  }
+
+  /** Calls back when a list is there that was left out of an answer. Returns a function that stops this. */
+  onLate(late: (kind: ListKind) => void): () => void {
+    this.#lateListeners.add(late);
+    return () => this.#lateListeners.delete(late);
+  }
+
+  /** Forgets the servers that are not there anymore. */
+  keepOnly(members: readonly Member[]): void {
+    this.lists.keepOnly(members);
+    for (const member of this.used) if (!members.includes(member)) this.used.delete(member);
   }
 
   returned(caller: ModernCaller, metadata: RequestMetadata): void {
@@ -43,13 +60,27 @@ export class Viewer implements ListSource {
     this.#lastId += 1;
     const request = requestFrame(`list-${this.#lastId}`, kind.method, cursor === undefined ? {} : { cursor });
     this.used.add(member);
+    if (!this.#aggregate.known.has(member)) void this.#introduce(member);
+    return this.#ask(member, request);
+  }
+
+  /** Learns what a server says of itself, for what the aggregate says to later clients. */
+  async #introduce(member: Member): Promise<void> {
+    const answer = await this.#ask(member, requestFrame('discover', DISCOVER));
+    const result = answer.kind === 'result' ? readPayload(answer) : undefined;
+    if (result !== undefined) this.#aggregate.known.noteInstructions(member, result.instructions);
+  }
+
+  #ask(member: Member, request: Frame): Promise<Frame> {
     return new Promise((resolve) => {
       const call = new MemberCall({
         member,
         caller: this.#caller,
         metadata: this.#metadata,
         told: (frame) => {
-          if (frame.isResponse) resolve(frame);
+          if (!frame.isResponse) return;
+          if (frame.kind === 'result') this.#aggregate.answered(member);
+          resolve(frame);
         },
         drained: () => {},
       });
@@ -76,15 +107,21 @@ interface Recent {
 /** Remembers what callers have seen. */
 export class Viewers {
   readonly #aggregate: Aggregate;
+  readonly #stopHearing: () => void;
   #recent: Recent[] = [];
   /** In order of use, the latest one last. */
   readonly #byKey = new Map<string, Viewer>();
 
   constructor(aggregate: Aggregate) {
     this.#aggregate = aggregate;
-    aggregate.members.onChange(() => {
-      for (const { lists } of this.#byKey.values()) lists.keepOnly(aggregate.members.all);
+    this.#stopHearing = aggregate.members.onChange(() => {
+      this.#recent = [];
+      for (const viewer of this.#byKey.values()) viewer.keepOnly(aggregate.members.all);
     });
+  }
+
+  close(): void {
+    this.#stopHearing();
   }
 
   /** Returns what requests with this name, capabilities, headers and variables of this caller see. */
