@@ -18,7 +18,7 @@ import type { Guards } from './guards.ts';
 import type { Observation } from './observing/observation.ts';
 import type { DialedServer } from './served-server.ts';
 
-/** What all servers of a bridge are dialed with. */
+/** The parts that all servers of a bridge are dialed with. */
 export interface DialParts extends Pick<ServerToDial, 'bound' | 'urgency' | 'waits' | 'members'> {
   readonly callersOf: (server: ServerConfig) => CallerPolicy;
   /** The first mark is sent with every request to a server at a URL; undefined for a bridge that does not listen. */

@@ -30,7 +30,7 @@ export function aggregateCommand(
   return {
     // The report has the reasons of failures, so the log of that process need not have more than warnings.
     target: { kind: 'command', command: program, args: [...before, 'connect', '--log-level=warn', ...given, ...names] },
-    // That process is this program, which reads the same environment.
+    // The process runs this program, so it gets the whole environment that this program has read.
     child: { cwd, env: Object.fromEntries(set), withheldEnv: [], pty: false },
     shown: showArguments(['--config', file, shows, ...names]),
   };

@@ -26,7 +26,7 @@ export function collectHeaders(aggregate: ServerConfig, servers: readonly Server
   const members = membersOf(servers);
   const forwarded = new Set(members.flatMap(({ remote }) => remote.forwardHeaders.map(({ name }) => name)));
   const forwardHeaders = [...forwarded].map((name): ForwardedHeader => ({ name, sentAs: PASSED + name }));
-  // One exchange is enough to take note of the tokens that callers show; each member makes its own of them.
+  // The exchange of the first member makes the aggregate take note of callers' tokens; each member exchanges them by itself.
   const exchange = members.find(({ remote }) => remote.exchange !== undefined)?.remote.exchange;
   return {
     ...aggregate,

@@ -46,13 +46,13 @@ export interface EntryOptions extends ServerOptions {
   readonly aggregate?: boolean | undefined;
   /** The prefix of its tools and prompts in `aggregate`; empty for none. Default: its name. */
   readonly prefix?: string | undefined;
-  /** Its tools that `aggregate: 'search'` lists nevertheless. */
+  /** Tools of this server that `aggregate: 'search'` lists nevertheless. */
   readonly alwaysShow?: readonly string[] | undefined;
-  /** How clients see single tools, by the names that the server gives them. */
+  /** Settings of single tools, by the names that the server gives them. */
   readonly tools?: Readonly<Record<string, ToolOptions>> | undefined;
 }
 
-/** How clients see one tool. What is left out stays as the server has it. */
+/** Settings of a tool. Members that are left out stay as the server has them. */
 export interface ToolOptions {
   /** Name that clients see: 1 to 128 letters, digits, `_`, `-` and `.`. */
   readonly name?: string | undefined;

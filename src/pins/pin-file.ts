@@ -51,7 +51,7 @@ export class PinFile {
   #pins: Pins;
   #stamp: Stamp;
   #version = 0;
-  /** By tool and era, so that only the latest is written. */
+  /** The latest sighting of each tool in each era, which has not been written yet. */
   readonly #sightings = new Map<string, Sighting>();
   #cancelNote: (() => void) | undefined;
   #notedAtMs = Number.NEGATIVE_INFINITY;

@@ -51,7 +51,7 @@ export interface PinGuardOptions {
   readonly deps: Pick<Deps, 'clock' | 'log' | 'randomId'>;
 }
 
-/** What the server was last seen to offer, on one connection or to one caller. */
+/** The tools that the server was last seen to offer, on a connection or to a caller. */
 export class KnownTools {
   /** Tools that differ from their pins, by the name that the server gives them. */
   readonly mismatches = new Map<string, Mismatch>();
@@ -243,7 +243,7 @@ export class PinGuard implements Guard {
   /** Decides on everything that waits, in its order. After a failure, no call goes on. */
   #release(failure: BridgeError | undefined): void {
     let hasCapacity = true;
-    // What the owner sends meanwhile is added to the end, so that nothing overtakes.
+    // Messages that the owner sends meanwhile join the end, so that nothing overtakes.
     for (let next = this.#held?.shift(); next !== undefined && !this.#isOver; next = this.#held?.shift()) {
       const { frame, call } = next;
       if (frame.method === CALL_TOOL) {

@@ -25,7 +25,7 @@ const MAX_LOGGED = 1000;
 /** The pins of one server. */
 export class PinnedServer {
   readonly #file: PinFile;
-  /** Its name in the configuration file, its command or its URL. */
+  /** The server's name in the configuration file, or else its command or its URL. */
   readonly #server: string;
   readonly #log: Pick<Logger, 'info' | 'warn'>;
   readonly #logged = new Set<string>();
@@ -65,7 +65,7 @@ export class PinnedServer {
     const pinned = new Map<string, Definition>();
     const unclear = new Set<string>();
     for (const { name, digests } of tools) {
-      // Of two tools with one name, clients could show either.
+      // Clients could show either of two tools with one name.
       const isAnother = digests !== 'unclear' && differenceOf(pinned.get(name), era, digests)?.kind === 'changed';
       if (digests === 'unclear' || isAnother || name.length > MAX_PINNED_NAME_LENGTH) unclear.add(name);
       else pinned.set(name, { [era]: digests });

@@ -10,7 +10,7 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 export type Definition = Readonly<Partial<Record<Era, ToolDigests>>>;
 
 export interface ServerPins {
-  /** By the names that the server gives its tools. */
+  /** The accepted definitions, by the names that the server gives its tools. */
   readonly pinned: ReadonlyMap<string, Definition>;
   /** Definitions that differ from the pins, as they were seen last. */
   readonly waiting: ReadonlyMap<string, Definition>;

@@ -42,7 +42,7 @@ type State = 'starting' | 'open' | 'over';
 
 const NOBODY: CallListener = { clientDrained() {}, clientLeft() {} };
 
-/** One request to one server: the aggregate is its client. */
+/** A request to a single server. The aggregate is the client. */
 export class MemberCall implements CallPeer {
   readonly headers: Lane['headers'];
   readonly traceHeaders: Lane['traceHeaders'];

@@ -8,7 +8,7 @@ import { type QueryWord, TermReader } from './words.ts';
  * takes about 600 bytes, and descriptions in English have a few ten thousand.
  */
 export const INDEX_LIMITS = { tools: 20_000, characters: 12 * 1024 * 1024, words: 120_000 };
-/** One server may use a quarter of each limit, so that a server with an endless list leaves room for the others. */
+/** A server may use a quarter of each limit, so that an endless list leaves room for those of others. */
 export const SERVER_LIMITS = {
   tools: INDEX_LIMITS.tools / 4,
   characters: INDEX_LIMITS.characters / 4,

@@ -20,7 +20,7 @@ import { appendBlock, isTextBlock, textBlock } from './downgrade-results.ts';
  * become a task, to requests about the task. All other answers, and results that report an error, stay whole.
  */
 export function limitToolResult(answer: Frame, method: string, maxBytes: number): Frame {
-  // Nothing in a message is longer than the message.
+  // A short message has no long part.
   if (answer.kind !== 'result' || answer.bytes.length <= maxBytes) return answer;
   switch (method) {
     case CALL_TOOL:
@@ -113,7 +113,7 @@ function blockEdits(bytes: Buffer, span: Span, maxBytes: number): readonly Edit[
       limitResource(bytes, block, maxBytes);
       break;
     default:
-      // Nothing is known of the members of other types, so such a block counts as a whole.
+      // The members of other types are unknown, so such a block counts as a whole.
       return [{ ...span, replacement: encodeJson(textBlock(notice('This block', lengthOf(span), 0))) }];
   }
   return block.edits();
