@@ -61,7 +61,7 @@ export interface ServerToDial extends ServerConfig {
   readonly observing: Observing;
   /** Decides which messages pass; undefined: all do. */
   readonly createGuard?: CreateGuard | undefined;
-  /** The side that waits while a user logs in. A client on the bridge's own pipes can tell the user; callers cannot. */
+  /** The side that waits while a user logs in: a client on the bridge's own pipes, which can tell the user, or callers. */
   readonly waits: 'client' | 'callers';
   /** The servers that the aggregate is made of; undefined where there is no aggregate. */
   readonly members: Members | undefined;
