@@ -371,6 +371,18 @@ for (const [title, { execution, capabilities = DECLARING }] of Object.entries<{
   });
 }
 
+for (const [title, { execution, task }] of Object.entries<{ execution?: object; task?: object }>({
+  'that is called plainly': {},
+  'that is called as a task': { execution: { taskSupport: 'optional' }, task: { ttl: 30 * 60_000 } },
+})) {
+  test(`what a client says of a task, as in the legacy era, means nothing for a tool ${title}`, (t) => {
+    const bridge = new ModernBridge({ greeting: GREETING });
+    bridge.call({ task: { ttl: 5, pollInterval: 1 } }, { capabilities: DECLARING });
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [{ ...TOOL, execution }] } });
+    t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'x', arguments: {}, ...(task && { task }) });
+  });
+}
+
 for (const tasks of [undefined, {}, { list: {}, cancel: {} }, { requests: { tools: {} } }]) {
   test(`a server is not asked for its tools, and called plainly, if its tasks are ${JSON.stringify(tasks)}`, (t) => {
     const greeting = { ...SERVER_RESULT, capabilities: { ...SERVER_RESULT.capabilities, tasks } };
