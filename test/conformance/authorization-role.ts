@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { type ClientMode, ERA_OF, OTHER_ERA, scoreScenarios } from './client-role.ts';
-import type { RoleScores } from './compare.ts';
+import { asRequired, type RoleScores } from './compare.ts';
 import { type CheckOutcome, type CheckStatus, listClientScenarios, type RoleRun, type Score } from './suite.ts';
 
 /** Of extensions, so in no revision's list. */
@@ -48,11 +48,3 @@ function withoutRepetition(outcomes: readonly (readonly [check: string, outcome:
 }
 
 const RANKS: readonly CheckStatus[] = ['SKIPPED', 'INFO', 'SUCCESS', 'WARNING', 'FAILURE'];
-
-/** Whatever any of them was judged by, passed. */
-function asRequired(...scores: readonly Score[]): Score {
-  const judged = scores.flatMap((score) => [...score]).filter(([, { status }]) => JUDGED.has(status));
-  return new Map(judged.map(([check, outcome]) => [check, { ...outcome, status: 'SUCCESS' }]));
-}
-
-const JUDGED: ReadonlySet<string> = new Set(['SUCCESS', 'FAILURE', 'WARNING']);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { compareScores } from './compare.ts';
+import { asRequired, compareScores } from './compare.ts';
 import type { CheckStatus, Score } from './suite.ts';
 
 const score = (statuses: Record<string, CheckStatus>): Score =>
@@ -52,4 +52,16 @@ test('an entry can speak of all checks of a scenario', (t) => {
   t.deepEqual(names(lost), ['ab / x']);
   t.deepEqual(names(expected), ['a / x']);
   t.deepEqual(names(stale), ['c / *']);
+});
+
+test('where nothing can be compared, every check that was judged has to pass', (t) => {
+  const required = asRequired(score({ a: 'FAILURE', b: 'INFO' }), score({ a: 'SUCCESS', c: 'WARNING', d: 'SKIPPED' }));
+  t.deepEqual(
+    [...required].map(([check, { status }]) => [check, status]),
+    [
+      ['a', 'SUCCESS'],
+      ['c', 'SUCCESS'],
+    ],
+  );
+  t.deepEqual(names(compareScores(required, score({ a: 'SUCCESS', c: 'WARNING' }), []).lost), ['c']);
 });

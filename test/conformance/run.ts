@@ -1,6 +1,6 @@
 /**
  * The official conformance suite as a referee, in both its roles: a server is scored directly and behind the bridge, a
- * client directly and before it, and one that needs a token before it only. Fails when the bridge costs a single check that is not listed in
+ * client directly and before it; one that needs a token, and tasks, with it only. Fails when the bridge costs a single check that is not listed in
  * expected-differences.json. Needs a build; the last line counts checks compared.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,6 +14,7 @@ import { printDifferences, printTable } from './report.ts';
 import { scoreServerRole } from './server-role.ts';
 import type { SuiteRevision } from './suite.ts';
 import { findSuite } from './suite-command.ts';
+import { scoreTasksRole } from './tasks-role.ts';
 import { Turns } from './turns.ts';
 
 /** Each run waits for processes to start and for the time limits of others: as many as keep the processors busy. */
@@ -41,6 +42,7 @@ const roles = (['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]).flatMap((
     score({ suite, programs, revision, results, turns }),
   ),
 );
+roles.push(scoreTasksRole({ suite, programs, revision: '2026-07-28', results, turns }));
 for (const role of roles) judge(await role);
 
 for (const failure of failures) console.log(`\n${failure}`);

@@ -53,7 +53,11 @@ export async function scoreServerRole({ suite, programs, revision, results, turn
   };
 }
 
-async function withHttpServer(program: string, mode: string, score: (url: URL) => Promise<Score>): Promise<Score> {
+export async function withHttpServer(
+  program: string,
+  mode: string,
+  score: (url: URL) => Promise<Score>,
+): Promise<Score> {
   const server = spawn(process.execPath, [program, mode, '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const end = () => void server.kill('SIGKILL');
   // What fails elsewhere must not leave it behind.

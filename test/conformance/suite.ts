@@ -58,6 +58,17 @@ export async function scoreServer({ suite, revision, url, outputDir }: ServerRun
   return readScore(outputDir, output);
 }
 
+export interface ServerScenarioRun extends ServerRun {
+  readonly scenario: string;
+}
+
+/** Runs one scenario of the server role, which may be of an extension. Rejects when the suite itself could not run. */
+export async function scoreServerScenario(run: ServerScenarioRun): Promise<Score> {
+  const { suite, revision, url, scenario, outputDir } = run;
+  const chosen = ['--scenario', scenario, '--spec-version', revision, '--force'];
+  return readScore(outputDir, await runSuite(suite, ['server', ...chosen, '--url', url.href, '-o', outputDir]));
+}
+
 export interface ClientRun {
   readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;

@@ -43,13 +43,14 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     title: 'Tasks',
     outcomes: {
       'modern → legacy': translated(
-        'clients that declare the extension follow the task; for others, mcp-portage waits for the result',
+        'clients that declare the extension follow the task, where a tool can or must run as one; others get the result',
       ),
       'legacy → modern': translated('mcp-portage follows the task, and the client gets the plain result'),
     },
     tests: {
       'eras/modern-to-legacy/sdk-tasks.test.ts': 'a task is created, followed to its end, and canceled',
       'eras/modern-to-legacy/tasks.test.ts': 'a tool that runs only as a task is waited for',
+      'real-peers/tasks.test.ts': 'a client that follows tasks gets one of a tool that can or must run as one',
       'eras/legacy-to-modern/tasks.test.ts': 'a call that its server runs only as a task is followed to its end',
     },
   },

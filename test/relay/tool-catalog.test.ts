@@ -1,9 +1,14 @@
 import test from 'ava';
+import type { TaskSupport } from '../../src/mcp/classify/tool-list.ts';
 import { MAX_PAGES, TOOL_LIMITS, ToolCatalog, ToolListing } from '../../src/relay/tool-catalog.ts';
 import { serverFrame } from '../support/frames.ts';
 
 const all = (): boolean => true;
-const tool = (name: string, isTask = false) => ({ name, annotations: { headers: [] }, isTask });
+const tool = (name: string, taskSupport: TaskSupport = 'forbidden') => ({
+  name,
+  annotations: { headers: [] },
+  taskSupport,
+});
 const namesIn = (tools: ToolCatalog) => [...tools].map(({ name }) => name);
 const pageOf = (name: string, more: object = {}) => serverFrame({ id: 1, result: { tools: [{ name }], ...more } });
 
@@ -20,8 +25,8 @@ test('so many tools are remembered, and of long names, which a server chooses, f
 });
 
 test('a tool that is not worth remembering anymore is forgotten', (t) => {
-  const tools = new ToolCatalog(({ isTask }) => isTask);
-  tools.add([tool('a', true), tool('b', true)]);
+  const tools = new ToolCatalog(({ taskSupport }) => taskSupport === 'required');
+  tools.add([tool('a', 'required'), tool('b', 'required')]);
   tools.add([tool('a')]);
   t.deepEqual(namesIn(tools), ['b']);
 });

@@ -1,4 +1,5 @@
 import type { BridgeError } from '../../errors.ts';
+import type { TaskSupport } from '../../mcp/classify/tool-list.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, CANCELED, isInteractive } from '../../mcp/vocabulary/methods.ts';
@@ -11,7 +12,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type Answered, legacyRequest, modernFailure, modernOutcome, readRpcError } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
-import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
+import { CallPreparation, setsLevel } from './call-preparation.ts';
 import type { DescribedClient } from './client-descriptions.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
 import { SessionRequest, SessionUser } from './pool/session-user.ts';
@@ -43,7 +44,7 @@ export interface CallAtLegacyServerOptions {
 /**
  * The call at its server:
  * - `waiting`: for a session whose server serves.
- * - `preparing`: the server is told its log level, and asked how the tool is called.
+ * - `preparing`: the server is told its log level, and asked whether the tool can be called as a task.
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
  * - `open`: the server has the request, and will answer it.
  * - `task`: runs at the server as a task.
@@ -213,10 +214,10 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
 
   #prepare(server: InitializeResult): void {
     this.#state = PREPARING;
-    // A server without tasks need not be looked at for how it takes the call.
+    // A server without tasks takes every call plainly.
     const mayBeTask = this.#method === CALL_TOOL && server.capabilities.tasks !== undefined;
     if (mayBeTask) this.#preparationFor(server).lookUp();
-    else this.#begin('plain');
+    else this.#begin('forbidden');
   }
 
   #preparationFor(server: InitializeResult): CallPreparation {
@@ -227,7 +228,7 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
       taskTools,
       server,
       request: this.#request,
-      ready: (form) => this.#begin(form),
+      ready: (support) => this.#begin(support),
     });
     return this.#preparation;
   }
@@ -237,17 +238,23 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
     if (this.#server !== undefined) this.#prepare(this.#server);
   }
 
-  #begin(form: CallForm): void {
+  #begin(support: TaskSupport): void {
     if (this.isAskable) {
       this.#askForRoots();
       // The call goes on if there was nothing to ask, or if the limit of questions was reached.
       if (!this.#isAwaited) return;
     }
     const request = legacyRequest(this.#request, this.#features);
-    if (form === 'task') return this.#sendAsTask(request);
+    if (support !== 'forbidden' && this.#runsAsTask(support)) return this.#sendAsTask(request);
     const sent = new SessionRequest(request, this.#method, (answer) => this.#answered(answer));
     this.#state = { kind: 'open', request: sent };
     this.sendRequest(sent);
+  }
+
+  /** An optional task is for a client that can follow it; a result that has to be waited for comes plainly as well. */
+  #runsAsTask(support: 'required' | 'optional'): boolean {
+    const { principal, declaresTasks } = this.#client;
+    return support === 'required' || (declaresTasks && this.#services.hostedTasks.hasRoomFor(principal));
   }
 
   /** Asks the client for the roots that the server has asked for while no call could be asked. */
@@ -280,21 +287,32 @@ export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, C
 
   /** The call has become a task at the server. True: its client follows the task from now on. */
   #adopt(created: CreatedTask): boolean {
-    const { principal, declaresTasks } = this.#client;
+    const { principal } = this.#client;
     // A client that cannot follow a task waits for its result.
-    if (!declaresTasks) return false;
+    if (!this.#canFollowTask) return false;
     const parts = { principal, user: this, answered: this.#context, features: this.#features, task: created };
     const task = this.#services.hostedTasks.add(parts);
     if (task === undefined) return false;
     this.#leaveCall();
     this.#state = { kind: 'hosted', task };
     const outcome = task.created();
-    const tell = (): void => this.#finished(outcome);
+    const tell = (): void => {
+      // A client that left meanwhile does not know of its task, and so cannot end it.
+      if (this.#following.kind === 'nobody') task.cancel();
+      else this.#finished(outcome);
+    };
     // The client gets the task's id when other replicas know it: if this one ended before, they would know of no task.
     const stored = task.start();
     if (stored === undefined) tell();
     else void stored.then(tell);
     return true;
+  }
+
+  /** True if whatever waits for the outcome may get a task; a client that is being asked is taken at its first word. */
+  get #canFollowTask(): boolean {
+    const followers = [...this.followers];
+    if (followers.length === 0) return this.#client.declaresTasks;
+    return followers.every(({ declaresTasks }) => declaresTasks);
   }
 
   get #features(): RevisionFeatures {

@@ -19,7 +19,7 @@ import { isStringToken, skipValue, walkMembers } from '../../wire/json/scan-json
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 
-const CHANGED = ['arguments', 'context'];
+const CHANGED = ['arguments', 'context', 'task'];
 const NO_ARGUMENTS = Buffer.from('{}');
 
 /** Without the envelope, and without what this revision does not know. */
@@ -29,6 +29,8 @@ export function legacyRequest(frame: Frame, features: RevisionFeatures): Frame {
   const change = (params: ObjectEditor): void => {
     // Optional by the specification, but some servers read it without looking whether it is there.
     if (frame.method === CALL_TOOL && params.value('arguments') === undefined) params.set('arguments', NO_ARGUMENTS);
+    // [SEP-2663] In the modern era the server alone decides whether a call becomes a task, whatever a client asks for.
+    if (frame.method === CALL_TOOL && params.value('task') !== undefined) params.remove('task');
     if (frame.method === COMPLETE && !features.completionContext) params.remove('context');
   };
   return stripMetadata(frame, { inputs, also: { keys: CHANGED, change } });

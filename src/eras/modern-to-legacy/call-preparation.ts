@@ -1,4 +1,5 @@
 import type { Clock } from '../../deps.ts';
+import type { TaskSupport } from '../../mcp/classify/tool-list.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
@@ -6,13 +7,10 @@ import type { InitializeResult } from '../../relay/shared/legacy/initialize-resu
 import type { ToolListing } from '../../relay/tool-catalog.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { SessionUser } from './pool/session-user.ts';
-import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.ts';
+import { listTaskTools, offersTasks, type TaskTools, taskSupportIn } from './tasks/task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
 export const LEVEL_MS = 2000;
-
-/** The form in which a server wants a call: as a plain request, or as a task. */
-export type CallForm = 'plain' | 'task';
 
 /** Returns true if the server can be told how much to log. */
 export function setsLevel({ capabilities }: InitializeResult): boolean {
@@ -26,14 +24,14 @@ export interface CallPreparationOptions {
   readonly server: InitializeResult;
   /** The client's. */
   readonly request: Frame;
-  /** Called when the call can be sent. */
-  readonly ready: (form: CallForm) => void;
+  /** Called when the call can be sent, with what the server says of the tool. */
+  readonly ready: (support: TaskSupport) => void;
 }
 
 /**
  * - `idle`: nothing is waited for.
  * - `leveling`: waits until the server logs as the client wants it.
- * - `listing`: waits for the list of tools, which says how the tool is called.
+ * - `listing`: waits for the list of tools, which says whether the tool can be called as a task.
  */
 type PreparationState =
   | { readonly kind: 'idle' | 'listing' }
@@ -49,13 +47,13 @@ interface TaskToolList {
 const IDLE: PreparationState = { kind: 'idle' };
 const LISTING: PreparationState = { kind: 'listing' };
 
-/** Returns true if the server has to be asked whether it wants the call as a task. */
+/** Returns true if the server has to be asked whether it takes the call as a task. */
 function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
   return method === CALL_TOOL && offersTasks(capabilities);
 }
 
 /**
- * Prepares a call at its server: sets the log level, and finds out whether the tool is called as a task. Most calls
+ * Prepares a call at its server: sets the log level, and finds out whether the tool can be called as a task. Most calls
  * need neither, and have no preparation.
  */
 export class CallPreparation {
@@ -87,15 +85,15 @@ export class CallPreparation {
     this.#options.user.ask(SET_LEVEL, { level }, answered);
   }
 
-  /** Finds out how the tool is called, where there is a choice. */
+  /** Finds out whether the tool can be called as a task. */
   lookUp(): void {
     this.stop();
     const { user, taskTools, server, request, ready } = this.#options;
-    if (!hasChoice(request.method ?? '', server)) return ready('plain');
+    if (!hasChoice(request.method ?? '', server)) return ready('forbidden');
     const { session } = user;
-    const isTask = taskTools.isRequired(session, this.#toolName);
-    if (isTask === undefined) return this.#ask({ listing: listTaskTools(), toolsVersion: session.toolsVersion }, {});
-    ready(isTask ? 'task' : 'plain');
+    const support = taskTools.supportOf(session, this.#toolName);
+    if (support === undefined) return this.#ask({ listing: listTaskTools(), toolsVersion: session.toolsVersion }, {});
+    ready(support);
   }
 
   get #toolName(): unknown {
@@ -116,8 +114,7 @@ export class CallPreparation {
     const { user, taskTools, ready } = this.#options;
     // A list that could not be read is asked for again with the next call.
     if (answer.kind === 'result') taskTools.learn(user.session, toolsVersion, listing.tools);
-    const name = this.#toolName;
-    ready(typeof name === 'string' && listing.tools.find(name) !== undefined ? 'task' : 'plain');
+    ready(taskSupportIn(listing.tools, this.#toolName));
   }
 
   stop(): void {

@@ -243,6 +243,10 @@ export class ModernRequest implements CallHandler, Follower {
     return this.#progressToken;
   }
 
+  get declaresTasks(): boolean {
+    return this.#client.declaresTasks;
+  }
+
   notify(frame: Frame): void {
     if (this.#state.kind === 'open') this.#listener.fromServer(frame);
   }

@@ -13,9 +13,14 @@ export interface ListedTool {
   readonly name: string;
   /** The arguments that are repeated in headers. */
   readonly annotations: HeaderAnnotations;
-  /** The tool can only be called as a task. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation] */
-  readonly isTask: boolean;
+  readonly taskSupport: TaskSupport;
 }
+
+/**
+ * States whether a tool is called as a task: `required` is always, `optional` as the client likes, `forbidden`, the
+ * default, is never. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
+ */
+export type TaskSupport = 'required' | 'optional' | 'forbidden';
 
 export interface ToolList {
   /** The array that holds the tools. */
@@ -49,16 +54,17 @@ function readTool(bytes: Buffer, span: Span, parts: PartReader): ListedTool | un
   const text = bytes.subarray(span.start, span.end);
   // Most tools name neither headers nor tasks, which a native search over the bytes shows without parsing.
   const hasEscape = text.includes(UNICODE_ESCAPE);
-  const isTask = (hasEscape || text.includes(TASK_SUPPORT)) && requiresTask(bytes, span);
+  const taskSupport = hasEscape || text.includes(TASK_SUPPORT) ? readTaskSupport(bytes, span) : 'forbidden';
   const name = parseFound(bytes, findUnmistakable({ bytes }, span.start, 'name'));
   if (typeof name !== 'string') return undefined;
-  if (!hasEscape && !text.includes(KEYWORD)) return { name, annotations: NO_HEADERS, isTask };
+  if (!hasEscape && !text.includes(KEYWORD)) return { name, annotations: NO_HEADERS, taskSupport };
   const tool = asFields(parts.read(span));
-  return tool && { name, annotations: readHeaderAnnotations(tool.inputSchema), isTask };
+  return tool && { name, annotations: readHeaderAnnotations(tool.inputSchema), taskSupport };
 }
 
-function requiresTask(bytes: Buffer, { start }: Span): boolean {
-  return asFields(parseFound(bytes, findUnmistakable({ bytes }, start, 'execution')))?.taskSupport === 'required';
+function readTaskSupport(bytes: Buffer, { start }: Span): TaskSupport {
+  const support = asFields(parseFound(bytes, findUnmistakable({ bytes }, start, 'execution')))?.taskSupport;
+  return support === 'required' || support === 'optional' ? support : 'forbidden';
 }
 
 function parseFound(bytes: Buffer, found: Unmistakable): unknown {

@@ -234,8 +234,8 @@ test('how much was lost at the limit is logged once', (t) => {
     logLevel: undefined,
     log,
   });
-  const follower = { logLevel: 'info', progressToken: undefined, notify: () => {}, settle: () => {} } as const;
-  const joins = (): void => notices.followed({ ...follower, serverDrained: () => {} });
+  const follower = { logLevel: 'info', progressToken: undefined, declaresTasks: false, notify: () => {} } as const;
+  const joins = (): void => notices.followed({ ...follower, settle: () => {}, serverDrained: () => {} });
   joins();
   const said = serverFrame({ method: 'notifications/message', params: { level: 'info', data: 1 } });
   for (let n = 0; n < MAX_KEPT_NOTICES + 3; n++) notices.take(said, undefined);

@@ -10,8 +10,8 @@ const annotated = (name: string, padding = '') =>
 test('reads the names of tools, and which of their arguments are repeated in headers', (t) => {
   const read = readToolPage(listOf(`{"name":"\\u0070lain"},${annotated('a')},{"name":1},7`));
   t.deepEqual(read?.tools, [
-    { name: 'plain', annotations: { headers: [] }, isTask: false },
-    { name: 'a', annotations: { headers: [{ name: 'A', path: ['a'], type: 'string' }] }, isTask: false },
+    { name: 'plain', annotations: { headers: [] }, taskSupport: 'forbidden' },
+    { name: 'a', annotations: { headers: [{ name: 'A', path: ['a'], type: 'string' }] }, taskSupport: 'forbidden' },
   ]);
 });
 
@@ -38,15 +38,18 @@ test('what is no list of tools is none', (t) => {
   t.is(readToolPage(serverFrame('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}')), undefined);
 });
 
-for (const [execution, isTask] of [
-  ['{"taskSupport":"required"}', true],
-  ['{"t\\u0061skSupport":"required"}', true],
-  ['{"taskSupport":"optional"}', false],
-  ['{"taskSupport":"required"},"execution":{}', false],
-  ['["taskSupport"]', false],
+for (const [execution, taskSupport] of [
+  ['{"taskSupport":"required"}', 'required'],
+  ['{"t\\u0061skSupport":"required"}', 'required'],
+  ['{"taskSupport":"optional"}', 'optional'],
+  ['{"taskSupport":"forbidden"}', 'forbidden'],
+  ['{"taskSupport":"sometimes"}', 'forbidden'],
+  ['{"taskSupport":true}', 'forbidden'],
+  ['{"taskSupport":"required"},"execution":{}', 'forbidden'],
+  ['["taskSupport"]', 'forbidden'],
 ] as const) {
-  test(`a tool runs ${isTask ? 'only' : 'not only'} as a task with "execution":${execution}`, (t) => {
-    t.is(readToolPage(listOf(`{"name":"a","execution":${execution}}`))?.tools[0]?.isTask, isTask);
+  test(`to run a tool as a task is ${taskSupport} with "execution":${execution}`, (t) => {
+    t.is(readToolPage(listOf(`{"name":"a","execution":${execution}}`))?.tools[0]?.taskSupport, taskSupport);
   });
 }
 

@@ -28,6 +28,8 @@ export interface Follower {
   readonly logLevel: LogLevel | undefined;
   /** The progress token as the client wrote it. */
   readonly progressToken: Buffer | undefined;
+  /** True if the answer may be a task. [SEP-2663] Each request declares this anew, also one that goes on with a call. */
+  readonly declaresTasks: boolean;
   notify(frame: Frame): void;
   serverDrained(): void;
   /** Takes the answer, under an id that is not the request's own. Called once; the request follows nothing anymore. */

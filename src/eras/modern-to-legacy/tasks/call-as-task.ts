@@ -1,4 +1,5 @@
 import type { Clock } from '../../../deps.ts';
+import { assertNever } from '../../../errors.ts';
 import { CALL_TOOL, TASK_RESULT } from '../../../mcp/vocabulary/methods.ts';
 import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../../wire/frame.ts';
@@ -7,7 +8,7 @@ import { MAX_ASKING_MS } from '../../asking-limits.ts';
 import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
 import { asTask, type CreatedTask, createdTask } from './task-tools.ts';
 
-/** Time for a server to end a task before it is left alone with it. */
+/** Time for a server to end a task, and before that to create it, before it is left alone with it. */
 export const CANCEL_TASK_MS = 2000;
 
 export interface CallAsTaskOptions {
@@ -24,12 +25,13 @@ export interface CallAsTaskOptions {
  * - `over`: nothing runs.
  * - `creating`: sent as a task, which the server has not accepted yet.
  * - `running`: the server is asked for the result of its task.
+ * - `unwanted`: nobody wants it anymore, but the server has yet to say by which id it can be ended.
  * - `withdrawing`: nobody wants it anymore; the server is told to end the task.
  */
 type TaskState =
   | { readonly kind: 'over' | 'creating' }
   | { readonly kind: 'running'; readonly request: SessionRequest; readonly taskId: string }
-  | { readonly kind: 'withdrawing'; readonly cancel: () => void };
+  | { readonly kind: 'unwanted' | 'withdrawing'; readonly cancel: () => void };
 
 const OVER: TaskState = { kind: 'over' };
 const CREATING: TaskState = { kind: 'creating' };
@@ -50,8 +52,11 @@ export class CallAsTask {
   }
 
   #created(answer: Frame): void {
+    const state = this.#state;
     this.#state = OVER;
     const task = createdTask(answer);
+    if (state.kind === 'unwanted') return this.#createdInVain(state.cancel, task);
+    // [spec 2025-11-25 basic/utilities/tasks#task-support-and-handling] a server may answer as if no task were wanted.
     if (task === undefined) return this.#options.answered(answer);
     if (!this.#options.adopt(task)) this.#waitFor(task.taskId);
   }
@@ -80,20 +85,42 @@ export class CallAsTask {
    */
   end(): void {
     const state = this.#state;
-    if (state.kind === 'withdrawing') return;
-    this.#forget(state);
-    if (state.kind === 'running') return this.#endTask(state.taskId, state.request);
-    // To leave withdraws the request, if it is open.
-    this.#options.user.leaveSession();
+    const { user } = this.#options;
+    switch (state.kind) {
+      case 'creating':
+        // [spec 2025-11-25 basic/utilities/cancellation#behavior-requirements] A call that was sent as a task must not be
+        // canceled like others. To leave withdraws it all the same, if the server has not created the task by then.
+        this.#state = { kind: 'unwanted', cancel: this.#leaveLater() };
+        return;
+      case 'running':
+        this.#forget(state);
+        // To withdraw the question for its result does not end a task.
+        user.withdraw(state.request);
+        return this.#endTask(state.taskId);
+      case 'over':
+        return user.leaveSession();
+      case 'unwanted':
+      case 'withdrawing':
+        return;
+      default:
+        return assertNever(state);
+    }
   }
 
-  /** To withdraw the question for its result does not end a task. */
-  #endTask(taskId: string, request: SessionRequest): void {
-    const { user, clock } = this.#options;
-    user.withdraw(request);
-    const cancel = clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
+  #createdInVain(cancelTimer: () => void, task: CreatedTask | undefined): void {
+    if (task === undefined) return this.#withdrawn(cancelTimer);
+    cancelTimer();
+    this.#endTask(task.taskId);
+  }
+
+  #endTask(taskId: string): void {
+    const cancel = this.#leaveLater();
     this.#state = { kind: 'withdrawing', cancel };
-    user.ask(CANCEL_TASK, { taskId }, () => this.#withdrawn(cancel));
+    this.#options.user.ask(CANCEL_TASK, { taskId }, () => this.#withdrawn(cancel));
+  }
+
+  #leaveLater(): () => void {
+    return this.#options.clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
   }
 
   #withdrawn(cancelTimer: () => void): void {
@@ -106,6 +133,6 @@ export class CallAsTask {
   lost(): void {
     const state = this.#state;
     this.#forget(state);
-    if (state.kind === 'withdrawing') this.#withdrawn(state.cancel);
+    if (state.kind === 'unwanted' || state.kind === 'withdrawing') this.#withdrawn(state.cancel);
   }
 }

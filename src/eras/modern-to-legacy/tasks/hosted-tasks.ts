@@ -57,10 +57,16 @@ export class HostedTasks {
     this.#storage = storage;
   }
 
+  /** False: there are so many tasks that calls of this caller are not to become more. */
+  hasRoomFor(caller: string): boolean {
+    const { perPrincipal, total } = this.#limits;
+    const own = [...this.#byId.values()].filter(({ principal }) => principal === caller);
+    return own.length < perPrincipal && this.#byId.size < total;
+  }
+
   /** Makes a task that is to be started. Undefined: there are too many, or they hold too much, and the call must be waited for. */
   add(task: NewTask): HostedTask | undefined {
-    const own = [...this.#byId.values()].filter(({ principal }) => principal === task.principal);
-    if (own.length >= this.#limits.perPrincipal || this.#byId.size >= this.#limits.total) return undefined;
+    if (!this.hasRoomFor(task.principal)) return undefined;
     const held = this.#bytes.open(task.principal);
     if (!held.set(task.answered.request.bytes.length)) return undefined;
     const { ttl } = task.task;

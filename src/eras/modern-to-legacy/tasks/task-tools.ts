@@ -1,7 +1,8 @@
 /**
- * Tools of 2025-11-25 that run only as tasks. A modern client has no such tasks; for it the bridge starts one and waits
- * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
+ * Tools of 2025-11-25 that can run as tasks. Their client decides whether a call does, while a modern client leaves that
+ * to its server, whose part the bridge has. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
+import type { TaskSupport } from '../../../mcp/classify/tool-list.ts';
 import { asFields, type Fields, readField, readFields } from '../../../mcp/vocabulary/payload.ts';
 import { type ToolCatalog, ToolListing } from '../../../relay/tool-catalog.ts';
 import { editFrame, type Frame } from '../../../wire/frame.ts';
@@ -18,15 +19,14 @@ interface KnownTools {
   readonly tools: ToolCatalog;
 }
 
-/** Which tools of which session must be called as tasks. */
+/** The tools of each session that can be called as tasks. */
 export class TaskTools {
   readonly #known = new WeakMap<LegacySession, KnownTools>();
 
   /** Undefined: nobody has looked since the tools changed. */
-  isRequired(session: LegacySession, name: unknown): boolean | undefined {
+  supportOf(session: LegacySession, name: unknown): TaskSupport | undefined {
     const known = this.#known.get(session);
-    if (known?.toolsVersion !== session.toolsVersion) return undefined;
-    return typeof name === 'string' && known.tools.find(name) !== undefined;
+    return known?.toolsVersion === session.toolsVersion ? taskSupportIn(known.tools, name) : undefined;
   }
 
   /** @param toolsVersion as the session had it when the first page was asked for */
@@ -35,9 +35,14 @@ export class TaskTools {
   }
 }
 
-/** A list of tools of which only those that must be called as tasks are remembered; an unknown one is called plainly. */
+/** A list of tools of which only those that can be called as tasks are remembered; an unknown one is called plainly. */
 export function listTaskTools(): ToolListing {
-  return new ToolListing(({ isTask }) => isTask);
+  return new ToolListing(({ taskSupport }) => taskSupport !== 'forbidden');
+}
+
+/** @param name as the client wrote it */
+export function taskSupportIn(tools: ToolCatalog, name: unknown): TaskSupport {
+  return (typeof name === 'string' ? tools.find(name)?.taskSupport : undefined) ?? 'forbidden';
 }
 
 /** The call as a request to run it as a task that is kept for `ttl` milliseconds. */

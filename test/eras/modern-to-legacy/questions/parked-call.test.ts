@@ -71,6 +71,7 @@ class Trial {
     return {
       logLevel: undefined,
       progressToken: undefined,
+      declaresTasks: false,
       notify: () => {},
       serverDrained: () => {},
       settle: (outcome) => void this.did.push(`${name}: ${typeOf(outcome)}`),

@@ -248,6 +248,165 @@ test('of what a server says of its task nothing is kept that is no status, and n
   t.is(task.get({ statusMessage: endless }).result.statusMessage, undefined);
 });
 
+for (const taskSupport of ['required', 'optional'] as const) {
+  const supporting = { ...TOOL, execution: { taskSupport } };
+
+  /** A call of a client that declares tasks, as far as its server has it. */
+  const sent = (options: BridgeOptions = {}) => {
+    const bridge = new ModernBridge({ greeting: GREETING, ...options });
+    const call = bridge.call({}, { capabilities: DECLARING });
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [supporting] } });
+    return { bridge, call, request: bridge.heardOnly('tools/call') };
+  };
+
+  test(`a client that declares tasks gets one where they are ${taskSupport}`, (t) => {
+    const { bridge, call, request } = sent();
+    t.deepEqual(request.params, { name: 'x', arguments: {}, task: { ttl: 30 * 60_000 } });
+    bridge.says({ id: request.id, result: { task: CREATED } });
+    const { taskId, resultType } = call.answer().result;
+    t.is(resultType, 'task');
+    bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [], structuredContent: { n: 1 } } });
+    const look = bridge.ask('tasks/get', { taskId }, { capabilities: DECLARING });
+    t.like(look.answer().result, { status: 'completed', result: { structuredContent: { n: 1 } } });
+  });
+
+  test(`a server that answers at once although tasks are ${taskSupport} has answered the call`, (t) => {
+    const { bridge, call, request } = sent({ sharing: 'nobody' });
+    bridge.says({ id: request.id, result: { content: [{ type: 'text', text: 'done' }] } });
+    t.like(call.answer().result, { resultType: 'complete', content: [{ text: 'done' }] });
+    t.deepEqual(bridge.heard(), []);
+    t.is(bridge.dialer.latest.link.closedWith.length, 1, 'the session was given back');
+  });
+
+  test(`a server that refuses a call whose tasks are ${taskSupport} has refused it, and is not asked twice`, (t) => {
+    const { bridge, call, request } = sent();
+    bridge.says({ id: request.id, error: { code: -32601, message: 'no such tool' } });
+    t.like(call.answer().error, { code: -32602, message: 'no such tool' });
+    t.deepEqual(bridge.heard(), []);
+  });
+
+  test(`a call whose tasks are ${taskSupport} can be asked something before it becomes a task`, (t) => {
+    const { bridge, call, request } = sent();
+    bridge.says({ ...QUESTION, params: { message: 'who?' } });
+    bridge.collect();
+    const { requestState } = call.answer().result;
+    const inputResponses = { 'elicitation-1': { action: 'decline' } };
+    const goesOn = (capabilities: object) => bridge.call({ requestState, inputResponses }, { capabilities });
+    const retry = goesOn(DECLARING);
+    t.like(bridge.heard(), [{ id: 'q', result: { action: 'decline' } }]);
+    bridge.says({ id: request.id, result: { task: CREATED } });
+    t.is(retry.answer().result.resultType, 'task');
+  });
+
+  test(`a client whose last request declares no tasks gets the result where they are ${taskSupport}`, (t) => {
+    const { bridge, call, request } = sent();
+    bridge.says({ ...QUESTION, params: { message: 'who?' } });
+    bridge.collect();
+    const { requestState } = call.answer().result;
+    const retry = bridge.call({ requestState, inputResponses: { 'elicitation-1': { action: 'decline' } } });
+    bridge.heard();
+    bridge.says({ id: request.id, result: { task: CREATED } });
+    bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [] } });
+    t.is(retry.answer().result.resultType, 'complete');
+  });
+
+  test(`a client that leaves before its task exists has it ended where tasks are ${taskSupport}`, (t) => {
+    const { bridge, call, request } = sent({ sharing: 'nobody' });
+    call.leaves();
+    t.deepEqual(bridge.heard(), [], 'a task is not canceled like other requests');
+    bridge.says({ id: request.id, result: { task: CREATED } });
+    const { id, params } = bridge.heardOnly('tasks/cancel');
+    t.deepEqual(params, { taskId: 'legacy-1' });
+    bridge.says({ id, result: { ...CREATED, status: 'cancelled' } });
+    t.is(bridge.dialer.latest.link.closedWith.length, 1, 'the session was given back');
+    t.is(bridge.clock.pendingTimers, 0);
+  });
+}
+
+test('a server that creates no task while its client leaves is left in the end, with the request withdrawn', (t) => {
+  const leaving = () => {
+    const bridge = new ModernBridge({ greeting: GREETING });
+    const call = bridge.call({}, { capabilities: DECLARING });
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+    const { id } = bridge.heardOnly('tools/call');
+    call.leaves();
+    return { bridge, id };
+  };
+  const silent = leaving();
+  silent.bridge.clock.advance(1999);
+  t.deepEqual(silent.bridge.heard(), []);
+  silent.bridge.clock.advance(1);
+  t.is(silent.bridge.heardOnly('notifications/cancelled').params.requestId, silent.id);
+  silent.bridge.says({ id: silent.id, result: { task: CREATED } });
+  t.deepEqual(silent.bridge.heard(), []);
+  const answering = leaving();
+  answering.bridge.says({ id: answering.id, result: { content: [] } });
+  answering.bridge.clock.advance(2000);
+  t.deepEqual(answering.bridge.heard(), []);
+  const lost = leaving();
+  lost.bridge.exits();
+  lost.bridge.clock.advance(2000);
+  t.deepEqual(lost.bridge.heard(), []);
+});
+
+for (const [title, { execution, capabilities = DECLARING }] of Object.entries<{
+  execution?: object;
+  capabilities?: object;
+}>({
+  'that says nothing of tasks': {},
+  'that forbids tasks': { execution: { taskSupport: 'forbidden' } },
+  'with optional tasks, of a client that declares none': {
+    execution: { taskSupport: 'optional' },
+    capabilities: ALL,
+  },
+})) {
+  test(`a call of a tool ${title} is plain`, (t) => {
+    const bridge = new ModernBridge({ greeting: GREETING });
+    const call = bridge.call({}, { capabilities });
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [{ ...TOOL, execution }] } });
+    const { id, params } = bridge.heardOnly('tools/call');
+    t.deepEqual(params, { name: 'x', arguments: {} });
+    bridge.says({ id, result: { content: [] } });
+    t.is(call.answer().result.resultType, 'complete');
+  });
+}
+
+for (const [title, { execution, task }] of Object.entries<{ execution?: object; task?: object }>({
+  'that is called plainly': {},
+  'that is called as a task': { execution: { taskSupport: 'optional' }, task: { ttl: 30 * 60_000 } },
+})) {
+  test(`what a client says of a task, as in the legacy era, means nothing for a tool ${title}`, (t) => {
+    const bridge = new ModernBridge({ greeting: GREETING });
+    bridge.call({ task: { ttl: 5, pollInterval: 1 } }, { capabilities: DECLARING });
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [{ ...TOOL, execution }] } });
+    t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'x', arguments: {}, ...(task && { task }) });
+  });
+}
+
+for (const tasks of [undefined, {}, { list: {}, cancel: {} }, { requests: { tools: {} } }]) {
+  test(`a server is not asked for its tools, and called plainly, if its tasks are ${JSON.stringify(tasks)}`, (t) => {
+    const greeting = { ...SERVER_RESULT, capabilities: { ...SERVER_RESULT.capabilities, tasks } };
+    const bridge = new ModernBridge({ greeting });
+    bridge.call({}, { capabilities: DECLARING });
+    t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'x', arguments: {} });
+  });
+}
+
+test('a tool whose tasks come and go is called as its server says at that time', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING, attribution: 'stream' });
+  const formOf = (taskSupport: string | undefined) => {
+    bridge.says({ method: 'notifications/tools/list_changed' });
+    bridge.call({}, { capabilities: DECLARING });
+    const tools = [{ ...TOOL, execution: { taskSupport } }];
+    bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools } });
+    return 'task' in bridge.heardOnly('tools/call').params ? 'task' : 'plain';
+  };
+  bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [] } });
+  t.false('task' in bridge.heardOnly('tools/call').params);
+  t.deepEqual(['optional', undefined, 'required', 'forbidden'].map(formOf), ['task', 'plain', 'task', 'plain']);
+});
+
 test('a task whose id cannot be kept is none: its call is answered with what the server said', (t) => {
   const bridge = new ModernBridge({ greeting: GREETING });
   const call = bridge.call({}, { capabilities: DECLARING });
@@ -335,6 +494,26 @@ test('with too many tasks a call is waited for instead', (t) => {
   t.is(create().answer().result.resultType, 'task');
   const waiting = create();
   t.deepEqual(waiting.told(), []);
+});
+
+test('with too many tasks a call is plain where tasks are optional', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING, attribution: 'stream', parkingLimits: { perPrincipal: 1 } });
+  const optional = { ...TOOL, execution: { taskSupport: 'optional' } };
+  const call = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [optional] } });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: CREATED } });
+  const { taskId } = call.answer().result;
+  const { id } = bridge.heardOnly('tasks/result');
+  bridge.call({}, { capabilities: DECLARING });
+  t.false('task' in bridge.heardOnly('tools/call').params);
+  bridge.call({}, { capabilities: DECLARING, principal: 'bob' });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [optional] } });
+  t.true('task' in bridge.heardOnly('tools/call').params, 'another caller has room of its own');
+  bridge.says({ id, result: { content: [] } }, 0);
+  bridge.clock.advance(60_000);
+  t.is(bridge.ask('tasks/get', { taskId }, { capabilities: DECLARING }).answer().error?.code, -32602);
+  bridge.call({}, { capabilities: DECLARING });
+  t.true('task' in (bridge.heard(0).find(({ method }) => method === 'tools/call')?.params ?? {}));
 });
 
 test('with tasks that hold too much a call is waited for instead, until they end', (t) => {
@@ -479,11 +658,13 @@ test('a task that is over before other replicas know of it is told as it was cre
   t.is(look.answer().result.status, 'completed');
 });
 
-test('a client that leaves before its task is stored is told nothing', async (t) => {
+test('a client that leaves before its task is stored is told nothing, and its task ends', async (t) => {
   const { outcomes, stores } = slowStorage();
-  const { call } = createAt(outcomes);
+  const { bridge, call } = createAt(outcomes);
+  bridge.heardOnly('tasks/result');
   call.leaves();
   stores();
   await turn();
   t.deepEqual(call.told(), []);
+  t.deepEqual(bridge.heardOnly('tasks/cancel').params, { taskId: 'legacy-1' });
 });
