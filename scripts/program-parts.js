@@ -87,6 +87,8 @@ export const PARTS = {
     'src/upstream/byte-stream/',
     'src/upstream/websocket/',
   ],
+  // Recorded servers.
+  replay: ['src/upstream/replay/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],

@@ -76,7 +76,7 @@ function explain({ name, flag, verbs, targets = [] }: Option, use: OptionUse): s
   if (use.target === 'command') {
     return `${flag} is for ${what}; this one is ${own}. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
   }
-  const runs = targets.includes('command') ? 'runs already and is' : 'is';
+  const runs = targets.includes('command') && use.target !== 'replay' ? 'runs already and is' : 'is';
   return `${flag} is for ${what}; this one ${runs} ${own}. Leave it out.`;
 }
 
@@ -84,4 +84,5 @@ export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
   command: 'started as a command',
   url: 'reached by its URL',
   stream: 'reached over a byte stream',
+  replay: 'replayed from a recording',
 };

@@ -44,6 +44,7 @@ import {
   positiveCount,
   positiveDuration,
   renaming,
+  replaySpeed,
   resource,
   resultSize,
   scopes,
@@ -319,6 +320,15 @@ const SERVER = group(
   },
 );
 
+const REPLAY = group(
+  { title: 'Recorded servers (replay:)', scope: 'server', verbs: USE_SERVERS, targets: ['replay'] },
+  {
+    replaySpeed: value(replaySpeed, 'Speed of a replayed server: 1 as recorded, 2 twice as fast; 0 answers at once', {
+      default: '0',
+    }),
+  },
+);
+
 const REMOTE = group(
   { title: 'Remote servers (URL)', scope: 'server', verbs: REACH_SERVERS, targets: ['url'] },
   {
@@ -453,7 +463,7 @@ const LOGIN = group(
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
       verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
-      targets: ['command', 'url', 'stream'],
+      targets: ['command', 'url', 'stream', 'replay'],
     }),
   },
 );
@@ -654,6 +664,7 @@ export const OPTION_GROUPS = {
   cluster: CLUSTER,
   protocol: PROTOCOL,
   server: SERVER,
+  replay: REPLAY,
   remote: REMOTE,
   oauth: LOGIN,
   sessions: SESSIONS,
@@ -675,6 +686,7 @@ type Rows = (typeof SERVERS)['rows'] &
   (typeof CLUSTER)['rows'] &
   (typeof PROTOCOL)['rows'] &
   (typeof SERVER)['rows'] &
+  (typeof REPLAY)['rows'] &
   (typeof REMOTE)['rows'] &
   (typeof LOGIN)['rows'] &
   (typeof SESSIONS)['rows'] &
