@@ -188,7 +188,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
 async function dialReplay(server: ServerToDial, target: ReplayTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createReplayConnector } = await import('../upstream/replay/connector.ts');
   const replays = createReplayConnector({ target, speed: server.replaySpeed, deps });
-  return findEras({ connections: guardConnections(replays, server.createGuard) }, 'replay', server, deps);
+  return findEras({ connections: watch(replays, 'replay', server) }, 'replay', server, deps);
 }
 
 /** Dials a server over WebSocket. */

@@ -44,9 +44,10 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   login: '`login` only logs in',
   logout: '`logout` only forgets a login',
   pin: '`pin` only shows a file with pins, or accepts tools',
+  info: '`info` only describes this installation',
 };
 
-const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin'];
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin', 'info'];
 
 /**
  * Suggests options with this word in their names: `--timeout` is for `probe`, and others are called `--connect-timeout`

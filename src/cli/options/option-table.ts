@@ -61,7 +61,8 @@ import {
 
 /**
  * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
- * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, and accept changed tools with `pin`.
+ * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, accept changed tools with `pin`, and give `info` for a
+ * bug report.
  */
 export const BRIDGE_VERBS = [
   'serve',
@@ -73,6 +74,7 @@ export const BRIDGE_VERBS = [
   'login',
   'logout',
   'pin',
+  'info',
 ] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
@@ -463,7 +465,7 @@ const LOGIN = group(
     ),
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
-      verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
+      verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout', 'info'],
       targets: ['command', 'url', 'stream', 'replay'],
     }),
   },
@@ -616,9 +618,9 @@ const OBSERVING = group(
 );
 
 const PROBE = group(
-  { title: 'Reports (probe, report)', scope: 'call', verbs: ['probe'] },
+  { title: 'Reports (probe, report, info)', scope: 'call', verbs: ['probe'] },
   {
-    json: flag('Print the report as JSON', { verbs: ['probe', 'report'] }),
+    json: flag('Print the report as JSON', { verbs: ['probe', 'report', 'info'] }),
     timeout: value(positiveDuration, 'Time limit for the whole probe', {
       defaultNote: '15s; 2m for a command, 5m with a login',
     }),
