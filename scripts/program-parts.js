@@ -87,6 +87,8 @@ export const PARTS = {
     'src/upstream/byte-stream/',
     'src/upstream/websocket/',
   ],
+  // Recorded servers.
+  replay: ['src/upstream/replay/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],
@@ -108,6 +110,7 @@ export const PARTS = {
   'error-help': ['src/cli/help/error-help.ts'],
   probe: ['src/cli/aggregate-command.ts', 'src/probe/'],
   top: ['src/observe/top/'],
+  info: ['src/cli/info/', 'src/cli/config-file/count-servers.ts'],
   'library-functions': ['src/library/'],
   // Bridges that call hubs, and those that read their configuration again.
   seldom: [

@@ -9,6 +9,7 @@ import { readTextFile } from './cli/check-files.ts';
 import { type BridgeCommand, configFileOf, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import type { HelpTopic } from './cli/help/topic.ts';
+import type { InfoSurroundings } from './cli/info/collect-info.ts';
 import {
   announceUrls,
   causeOf,
@@ -71,6 +72,8 @@ export interface CliHost {
   /** Returns what `login --status` prints. */
   showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
   changeLogins(job: LoginJob, log: Logger): Promise<string>;
+  /** Returns what `info` prints. */
+  showInfo(options: CommandLineOptions, around: InfoSurroundings): Promise<string>;
   /** Returns what `pin` prints. */
   runPin(request: PinRequest, around: RemoteSurroundings, log: Logger): Promise<string>;
   /** Calls back with each line of stdin. Returns a function that stops the calls. */
@@ -104,6 +107,9 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
         }
         return;
       }
+      case 'info':
+        host.stdout.write(await host.showInfo(commandLine.options, host));
+        return;
       case 'bridge':
         return await run(commandLine, host);
     }
@@ -424,6 +430,7 @@ export function main(files?: BuiltFiles): Promise<void> {
       ]);
       return changeLogins(job, createSystemDeps(log));
     },
+    showInfo: async (...request) => (await import('./cli/info/show-info.ts')).showInfo(...request),
     runPin: async (...request) => (await import('./cli/pins.ts')).runPin(...request),
     onLine: (entered) => {
       const lines = createInterface({ input: process.stdin });

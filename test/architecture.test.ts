@@ -83,6 +83,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
+    'recording/recorded-message.ts',
+    'suggest.ts',
     'relay/ports.ts',
     'relay/readiness.ts',
     'relay/call.ts',

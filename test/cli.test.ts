@@ -64,6 +64,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     showLogins: async () => '',
     changeLogins: async () => '',
     runPin: async () => '',
+    showInfo: async () => '',
     onLine: () => () => {},
     ...more,
   });

@@ -6,6 +6,7 @@ import {
   AGGREGATE_NAME,
   type AggregateTarget,
   type CommandTarget,
+  type ReplayTarget,
   type ServerConfig,
   type StreamTarget,
   type UrlTarget,
@@ -85,6 +86,8 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'replay':
+      return forEveryCaller(await dialReplay(server, target, deps));
     case 'command':
       if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
       // Processes that get the variables of different callers share nothing.
@@ -179,6 +182,13 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     deps,
   });
   return findEras({ connections: watch(streams, 'byte-stream', server) }, 'byte-stream', server, deps);
+}
+
+/** Dials a recorded server, which runs in this process. Throws ERR_CONFIG_RECORDING. */
+async function dialReplay(server: ServerToDial, target: ReplayTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createReplayConnector } = await import('../upstream/replay/connector.ts');
+  const replays = createReplayConnector({ target, speed: server.replaySpeed, deps });
+  return findEras({ connections: watch(replays, 'replay', server) }, 'replay', server, deps);
 }
 
 /** Dials a server over WebSocket. */

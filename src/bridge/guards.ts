@@ -54,6 +54,8 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
     case 'aggregate':
       // Pins are about the tools of each server.
       return 'aggregate';
+    case 'replay':
+      return `replay:${target.file}${target.server === undefined ? '' : `#${target.server}`}`;
     case 'stream':
       return nameStream(target.address);
   }

@@ -28,6 +28,7 @@ export type CommandLine =
   | { readonly kind: 'logins'; readonly options: CommandLineOptions }
   /** `words` are tools, or a file. */
   | { readonly kind: 'pin'; readonly options: CommandLineOptions; readonly words: readonly string[] }
+  | { readonly kind: 'info'; readonly options: CommandLineOptions }
   | BridgeCommand;
 
 export interface BridgeCommand {
@@ -82,6 +83,11 @@ export function parseCommandLine(
     // A tool whose name begins with a hyphen comes after `--`.
     return { kind: 'pin', words: [...positionals, ...(command ?? [])], options: collectOptions(parsed) };
   }
+  if (verb === 'info') {
+    refuseMistakes({ head, parsed, verb, stray: undefined, command, platform });
+    if (positionals.length > 0 || command !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', INFO_TAKES_NOTHING);
+    return { kind: 'info', options: collectOptions(parsed) };
+  }
   const urls = positionals.filter(isUrlLike);
   const isLooking = verb === 'report' || verb === 'top';
   const takesFile =
@@ -103,6 +109,9 @@ export function parseCommandLine(
   const target = needsTarget || hasTarget ? parseTarget(verb ?? 'serve', urls, command ?? []) : undefined;
   return { kind: 'bridge', verb: verb ?? 'serve', target, names, options: collectOptions(parsed) };
 }
+
+const INFO_TAKES_NOTHING =
+  'info describes this installation, and takes no server or file, as in\n  mcp-portage info\nA server is described by\n  mcp-portage probe https://example.com/mcp';
 
 /**
  * Returns the path of the configuration file, or undefined if none is used. The variable counts only without a server

@@ -23,6 +23,8 @@ export interface ServerConfig {
   readonly tools: ToolChoice;
   /** The file with the pins of its tools; undefined: tools may change as they like. */
   readonly pinTools: string | undefined;
+  /** Applies to a recorded server: how many times faster than recorded it speaks; 0: without pauses. */
+  readonly replaySpeed: number;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
   /** Hubs at which the server is offered in addition, over connections that the bridge opens. */
@@ -63,7 +65,7 @@ export interface Membership {
   readonly alwaysShow: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget | StreamTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget | ReplayTarget;
 
 /** The listed servers that have a membership, as one server. */
 export interface AggregateTarget {
@@ -98,6 +100,14 @@ export interface UrlTarget {
 export interface StreamTarget {
   readonly kind: 'stream';
   readonly address: StreamAddress;
+}
+
+/** A server of a recording, which the bridge replays. */
+export interface ReplayTarget {
+  readonly kind: 'replay';
+  readonly file: string;
+  /** Its name in the recording; undefined: the recording has one server. */
+  readonly server: string | undefined;
 }
 
 export type StreamAddress =

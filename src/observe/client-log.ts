@@ -38,6 +38,7 @@ const TRANSPORTS: Readonly<Record<Transport, string>> = {
   'streamable-http': 'Streamable HTTP',
   'http-sse': 'HTTP+SSE',
   aggregate: 'the aggregate',
+  replay: 'a replay',
 };
 
 /**

@@ -54,6 +54,10 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'stream') {
     return [showStreamAddress(target.address), ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
+  if (target.kind === 'replay') {
+    const { file, server } = target;
+    return quoteForShell(`replay:${file}${server === undefined ? '' : `#${server}`}`);
+  }
   return `-- ${showArguments([target.command, ...target.args])}`;
 }
 

@@ -145,7 +145,7 @@ export function createInitializeRequest(id: number, clientInfo: Implementation):
   return requestFrame(id, INITIALIZE, { protocolVersion, capabilities: {}, clientInfo });
 }
 
-export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 'child' | 'limits'> {
+export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 'child' | 'limits' | 'replaySpeed'> {
   /** The time limit for everything except closing. */
   readonly timeoutMs: number;
   /** If aborted, the probe ends early and reports what it has found. */

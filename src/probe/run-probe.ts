@@ -87,7 +87,7 @@ async function createProbe(
   config: ProbeConfig,
   context: ProbeContext,
 ): Promise<UrlProbe | ConnectionProbe> {
-  const { protocol, remote, child, limits, timeoutMs, aggregate } = config;
+  const { protocol, remote, child, limits, timeoutMs, replaySpeed, aggregate } = config;
   if (target.kind === 'aggregate') {
     if (aggregate === undefined) throw new Error('the aggregate is probed by the command that connects to it');
     return createProbe(aggregate.target, { ...config, child: aggregate.child }, context);
@@ -112,6 +112,11 @@ async function createProbe(
       deps,
     });
     return new ConnectionProbe({ connector, transport: 'byte-stream', protocol, timeoutMs, clientInfo, ...context });
+  }
+  if (target.kind === 'replay') {
+    const { createReplayConnector } = await import('../upstream/replay/connector.ts');
+    const connector = createReplayConnector({ target, speed: replaySpeed, deps });
+    return new ConnectionProbe({ connector, transport: 'replay', protocol, timeoutMs, clientInfo, ...context });
   }
   const { url } = target;
   const server = handshakeUrlOf(url);

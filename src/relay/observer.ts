@@ -14,11 +14,14 @@ import type { Frame } from '../wire/frame.ts';
 /** `aggregate`: not from outside, but by the aggregate, whose clients came by another transport. */
 export type Transport = DuplexTransport | 'streamable-http' | 'http-sse' | 'aggregate';
 
-/** A transport with one connection for both directions, on which each message has its own era. */
-export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
+/**
+ * A transport with one connection for both directions, on which each message has its own era. `replay`: a recording, whose
+ * server is in this process.
+ */
+export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket' | 'replay';
 
 export function isDuplex(transport: Transport): transport is DuplexTransport {
-  return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket';
+  return transport !== 'streamable-http' && transport !== 'http-sse' && transport !== 'aggregate';
 }
 
 /** Facts about a client that are known before its first message. */

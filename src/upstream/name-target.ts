@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
@@ -15,5 +16,7 @@ export function nameTarget(target: Target): string {
       return showStreamAddress(target.address);
     case 'command':
       return nameCommand(target.command, target.args);
+    case 'replay':
+      return `replay:${basename(target.file)}${target.server === undefined ? '' : `#${target.server}`}`;
   }
 }

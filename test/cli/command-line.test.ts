@@ -104,7 +104,7 @@ test('help is an overview, or about a command, a group of options or everything'
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, pin, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
+    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, pin, info, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, replay, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);

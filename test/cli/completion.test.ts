@@ -46,6 +46,7 @@ testInBash('completes the verbs, the shells and the values of a choice', (t) => 
     'login',
     'logout',
     'pin',
+    'info',
     'completion',
     'help',
   ]);
@@ -163,6 +164,7 @@ testInFish('fish completes the verbs, the shells, the topics of help and the val
     'login',
     'logout',
     'pin',
+    'info',
     'probe',
     'report',
     'serve',

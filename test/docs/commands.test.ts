@@ -56,7 +56,7 @@ const ENV = {
   HUB_URL: 'wss://hub.example.com/mcp/',
   HOME: '/home/me',
 };
-const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout', 'pin'];
+const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout', 'pin', 'info'];
 const around = {
   cwd: '/',
   env: ENV,

@@ -48,6 +48,7 @@ export function probe(
       remote: { ...REMOTE, ...remote },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
       limits: LIMITS,
+      replaySpeed: 0,
       timeoutMs,
       waiting,
       aggregate,

@@ -3,7 +3,7 @@ import type { StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
 import type { ReadingContext } from '../options/value-type.ts';
-import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/servers/target.ts';
+import { isReplay, isServerScheme, parseServerUrl, type RunningTarget } from '../parse/servers/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Dialect } from './dialects.ts';
 import type { Entry } from './entry-schema.ts';
@@ -19,7 +19,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
+type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket' | 'replay';
 
 /** Types by name, in lower case and without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -33,6 +33,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['tcp', 'stream'],
   ['ws', 'websocket'],
   ['websocket', 'websocket'],
+  ['replay', 'replay'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -67,7 +68,7 @@ export function readTarget(entry: Entry, { resolvePath, dialect, nameOf }: Targe
   }
   const read =
     urlKey !== undefined || entry.socket !== undefined
-      ? readUrl(entry, { key: urlKey ?? 'url', typeKey, kind, dialect, nameOf })
+      ? readUrl(entry, { key: urlKey ?? 'url', typeKey, kind, dialect, nameOf, resolvePath })
       : undefined;
   if (read?.ok === true && entry.socket !== undefined) return readSocket(read, entry.socket, resolvePath);
   if (read !== undefined) return read;
@@ -93,13 +94,13 @@ function wordsOf(command: NonNullable<Entry['command']>): readonly string[] {
   return Array.isArray(command) ? command : [command.path, ...(command.args ?? [])];
 }
 
-interface UrlReading extends Pick<TargetReading, 'dialect' | 'nameOf'> {
+interface UrlReading extends TargetReading {
   readonly key: (typeof URL_KEYS)[number];
   readonly typeKey: string | undefined;
   readonly kind: Kind | undefined;
 }
 
-function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf }: UrlReading): EntryTarget {
+function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf, resolvePath }: UrlReading): EntryTarget {
   if (kind === 'command') {
     return refuse(
       [typeKey ?? 'type'],
@@ -113,8 +114,18 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf }: UrlReadi
     );
   }
   const text = entry[key] ?? (entry.socket === undefined ? '' : AT_SOCKET);
-  const target = parseUrl(withPath(text, kind), { nameOf });
+  const target = parseUrl(atHome(withPath(text, kind), resolvePath), { nameOf });
   if (typeof target === 'string') return refuse([key], target);
+  if (target.kind === 'replay') {
+    if (kind === undefined || kind === 'auto' || kind === 'replay') {
+      return { ok: true, target: { ...target, file: resolvePath(target.file) }, transport: undefined };
+    }
+    return refuse(
+      [typeKey ?? 'type'],
+      'says how a running server is reached, but the URL is a recording; correct one of them.',
+    );
+  }
+  if (kind === 'replay') return refuse([key], NO_RECORDING);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
   // A WebSocket needs no option `transport`. Some entries have the http URL of the handshake.
@@ -183,6 +194,13 @@ function withPath(text: string, kind: Kind | undefined): string {
   return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
 }
 
+/** In a file, ~ is the home folder, as in all paths there. */
+function atHome(text: string, resolvePath: TargetReading['resolvePath']): string {
+  return isReplay(text)
+    ? text.replace(/^(replay:)(~[/\\][^#]*)/i, (_, scheme, path) => `${scheme}${resolvePath(path)}`)
+    : text;
+}
+
 /** Returns the server, or the problem with the URL as a sentence. */
 function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>> = {}): RunningTarget | string {
   // The message of `parseServerUrl` quotes the scheme, which a text that is not a URL does not have.
@@ -195,10 +213,13 @@ function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>>
   }
 }
 
-const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
+const NO_URL =
+  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://, or with replay: for a recording.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
 const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
-const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another string.';
+const NO_RECORDING = 'expected a recording, like replay:session.jsonl.';
+const UNKNOWN_TYPE =
+  'expected stdio, local, http, streamable-http, sse, ws, stream, replay or remote, got another string.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

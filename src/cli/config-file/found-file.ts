@@ -31,7 +31,7 @@ export function readConfigText(path: string, maxBytes: number, readers: Readers)
 }
 
 /** @param name the name of the file in messages, which do not repeat texts of a configuration file */
-function readText(path: string, maxBytes: number, readers: Readers, name: string): ReadText {
+export function readText(path: string, maxBytes: number, readers: Readers, name: string): ReadText {
   let found: FoundFile;
   try {
     found = readers.readFile(path, maxBytes + 1);

@@ -38,7 +38,7 @@ export interface FileSurroundings extends Readers {
   readonly homeFolder: string;
 }
 
-const MAX_FILE_BYTES = 4 * 2 ** 20;
+export const MAX_FILE_BYTES = 4 * 2 ** 20;
 const MAX_SERVERS = 1000;
 const MAX_NAME_LENGTH = 200;
 /** Limits the size of a file that `{file:path}` inserts into a text. */
@@ -93,7 +93,7 @@ export async function readConfigFile(written: string, around: FileSurroundings):
 }
 
 /** The parsers are separate files in dist/, which are loaded only for a configuration file. */
-async function parseTree(language: Language, text: string, report: FileReport): Promise<ObjectNode> {
+export async function parseTree(language: Language, text: string, report: FileReport): Promise<ObjectNode> {
   const parsed = await parseText(language, text);
   if (!parsed.ok) {
     for (const { at, problem } of parsed.problems) report.mistake(at, [], problem);
@@ -120,7 +120,7 @@ async function parseText(language: Language, text: string): Promise<ParsedTree> 
  * quote or a comment with a slash. YAML begins with `---` or a key and a colon; TOML with a key and an equals sign, or
  * a bracket.
  */
-function languageOf(path: string, text: string): Language {
+export function languageOf(path: string, text: string): Language {
   const [, ending = ''] = /\.(jsonc?|toml|ya?ml)$/i.exec(path) ?? [];
   if (ending !== '') return /^json/i.test(ending) ? 'json' : /^toml$/i.test(ending) ? 'toml' : 'yaml';
   if (/^\s*(?:[{"]|\/[/*]|$)/.test(text)) return 'json';
@@ -239,7 +239,7 @@ interface TakenSegment {
 }
 
 /** Most hosts have an object with names as keys; Continue has a list. */
-function entriesOf(node: ConfigNode, path: Path, report: FileReport): readonly NamedEntry[] {
+export function entriesOf(node: ConfigNode, path: Path, report: FileReport): readonly NamedEntry[] {
   if (node.kind === 'object') {
     const repeated = new Map(node.repeated.map(({ key, at }) => [key, at]));
     return [...node.members].map(([name, member]) => ({

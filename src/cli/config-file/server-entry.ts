@@ -283,6 +283,7 @@ const MEANINGLESS: Readonly<Record<Target['kind'], readonly string[]>> = {
   command: OF_URLS,
   url: OF_COMMANDS,
   stream: [...OF_COMMANDS, ...OF_URLS],
+  replay: [...OF_COMMANDS, ...OF_URLS],
 };
 
 function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKeys }: EntryReader): void {

@@ -43,6 +43,7 @@ export const MORE_COMMANDS: readonly Row[] = [
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
   { left: 'top', right: 'Show a running bridge in the terminal' },
   { left: 'login, logout', right: 'Log in to a remote server ahead of time, and out again' },
+  { left: 'info', right: 'Describe this installation for a bug report' },
   { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
 ];
 
@@ -172,6 +173,13 @@ export const COMMANDS: readonly Command[] = [
       { left: 'mcp-portage pin --accept <file> [<tool>...]', right: 'accept these tools, or all that differ' },
     ],
     own: ['accept'],
+    examples: [],
+  },
+  {
+    verb: 'info',
+    about: 'describes this installation for a bug report, without secrets; starts nothing',
+    usage: [{ left: 'mcp-portage info [--json]', right: 'show versions, files of hosts, and where state is kept' }],
+    own: ['json', 'stateDir'],
     examples: [],
   },
 ];

@@ -44,9 +44,10 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   login: '`login` only logs in',
   logout: '`logout` only forgets a login',
   pin: '`pin` only shows a file with pins, or accepts tools',
+  info: '`info` only describes this installation',
 };
 
-const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin'];
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin', 'info'];
 
 /**
  * Suggests options with this word in their names: `--timeout` is for `probe`, and others are called `--connect-timeout`
@@ -76,7 +77,7 @@ function explain({ name, flag, verbs, targets = [] }: Option, use: OptionUse): s
   if (use.target === 'command') {
     return `${flag} is for ${what}; this one is ${own}. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
   }
-  const runs = targets.includes('command') ? 'runs already and is' : 'is';
+  const runs = targets.includes('command') && use.target !== 'replay' ? 'runs already and is' : 'is';
   return `${flag} is for ${what}; this one ${runs} ${own}. Leave it out.`;
 }
 
@@ -84,4 +85,5 @@ export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
   command: 'started as a command',
   url: 'reached by its URL',
   stream: 'reached over a byte stream',
+  replay: 'replayed from a recording',
 };

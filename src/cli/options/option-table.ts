@@ -45,6 +45,7 @@ import {
   positiveCount,
   positiveDuration,
   renaming,
+  replaySpeed,
   resource,
   resultSize,
   scopes,
@@ -60,7 +61,8 @@ import {
 
 /**
  * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
- * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, and accept changed tools with `pin`.
+ * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, accept changed tools with `pin`, and give `info` for a
+ * bug report.
  */
 export const BRIDGE_VERBS = [
   'serve',
@@ -72,6 +74,7 @@ export const BRIDGE_VERBS = [
   'login',
   'logout',
   'pin',
+  'info',
 ] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
@@ -320,6 +323,15 @@ const SERVER = group(
   },
 );
 
+const REPLAY = group(
+  { title: 'Recorded servers (replay:)', scope: 'server', verbs: USE_SERVERS, targets: ['replay'] },
+  {
+    replaySpeed: value(replaySpeed, 'Speed of a replayed server: 1 as recorded, 2 twice as fast; 0 answers at once', {
+      default: '0',
+    }),
+  },
+);
+
 const REMOTE = group(
   { title: 'Remote servers (URL)', scope: 'server', verbs: REACH_SERVERS, targets: ['url'] },
   {
@@ -453,8 +465,8 @@ const LOGIN = group(
     ),
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
-      verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
-      targets: ['command', 'url', 'stream'],
+      verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout', 'info'],
+      targets: ['command', 'url', 'stream', 'replay'],
     }),
   },
 );
@@ -606,9 +618,9 @@ const OBSERVING = group(
 );
 
 const PROBE = group(
-  { title: 'Reports (probe, report)', scope: 'call', verbs: ['probe'] },
+  { title: 'Reports (probe, report, info)', scope: 'call', verbs: ['probe'] },
   {
-    json: flag('Print the report as JSON', { verbs: ['probe', 'report'] }),
+    json: flag('Print the report as JSON', { verbs: ['probe', 'report', 'info'] }),
     timeout: value(positiveDuration, 'Time limit for the whole probe', {
       defaultNote: '15s; 2m for a command, 5m with a login',
     }),
@@ -668,6 +680,7 @@ export const OPTION_GROUPS = {
   cluster: CLUSTER,
   protocol: PROTOCOL,
   server: SERVER,
+  replay: REPLAY,
   remote: REMOTE,
   oauth: LOGIN,
   sessions: SESSIONS,
@@ -689,6 +702,7 @@ type Rows = (typeof SERVERS)['rows'] &
   (typeof CLUSTER)['rows'] &
   (typeof PROTOCOL)['rows'] &
   (typeof SERVER)['rows'] &
+  (typeof REPLAY)['rows'] &
   (typeof REMOTE)['rows'] &
   (typeof LOGIN)['rows'] &
   (typeof SESSIONS)['rows'] &

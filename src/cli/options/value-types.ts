@@ -72,6 +72,8 @@ export const duration: ValueType<number> = {
 };
 export const positiveDuration: ValueType<number> = { ...duration, read: value.parsePositiveDuration };
 export const lease: ValueType<number> = { ...duration, read: value.parseLease };
+/** A factor of which 0 means without pauses. */
+export const replaySpeed = numeric('factor', value.parseReplaySpeed);
 /** The length of a period in the past. */
 export const period: ValueType<number> = { ...duration, read: value.parseWindow };
 

@@ -1,7 +1,8 @@
 /** Builds the bridge's Config from the given options: types, defaults, and combinations of options that are allowed. */
 
+import { resolve } from 'node:path';
 import type { ListenerConfig } from '../../config/listener.ts';
-import type { ServerConfig } from '../../config/server.ts';
+import type { ServerConfig, Target } from '../../config/server.ts';
 import type { Config, LogConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { suggest } from '../../suggest.ts';
@@ -60,7 +61,8 @@ export interface ParsedConfig {
  * @throws BridgeError ERR_CONFIG_OPTION for a wrong value, ERR_CONFIG_COMBINATION for values that exclude each other
  */
 export function parseConfig(command: BridgeCommand, around: Surroundings, file?: ConfigFile): ParsedConfig {
-  const { verb, target, options } = command;
+  const { verb, options } = command;
+  const target = command.target && withWholePath(command.target, around);
   const process = readProcess(options, around);
   const { spelling = 'flags' } = around;
   const isOnlyOne = file === undefined && target !== undefined;
@@ -128,6 +130,11 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       ]),
     ],
   };
+}
+
+/** The path of a recording is relative to the current folder. */
+function withWholePath(target: Target, { cwd }: Surroundings): Target {
+  return target.kind === 'replay' ? { ...target, file: resolve(cwd, target.file) } : target;
 }
 
 /** Returns true if a listed server is used where all are served as one: by itself, or as a part of the aggregate. */

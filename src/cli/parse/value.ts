@@ -111,6 +111,16 @@ export function parseResultSize(text: string): Parsed<number> {
   return refuse('a size up to 512m, like 16k or 1m (a bare number is bytes; 0: no limit)');
 }
 
+/** Larger factors are not different from 0, and smaller ones would make days of minutes. */
+const MAX_FACTOR = 1000;
+
+/** Parses a factor like 0, 1, 2 or 0.5. */
+export function parseReplaySpeed(text: string): Parsed<number> {
+  const factor = /^\d+(?:\.\d+)?x?$/.test(text) ? Number.parseFloat(text) : Number.NaN;
+  if (factor === 0 || (factor >= 1 / MAX_FACTOR && factor <= MAX_FACTOR)) return accept(factor);
+  return refuse('a factor like 1, 2 or 0.5 (0: without pauses)');
+}
+
 /** Files may be far larger than messages. */
 const MAX_FILE_BYTES = 1024 ** 4;
 

@@ -199,6 +199,7 @@ export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
   aggregate: 'the aggregate',
+  replay: 'replay',
 };
 
 interface Description extends ReportScope {

@@ -162,6 +162,7 @@ const TRANSPORTS: readonly Transport[] = [
   'streamable-http',
   'http-sse',
   'aggregate',
+  'replay',
 ];
 const USER_KINDS: readonly UserKind[] = ['client', 'others', 'bridge'];
 const FEATURES: readonly DeprecatedFeature[] = ['sampling', 'roots', 'logging', 'batch', 'dynamic-client-registration'];

@@ -79,6 +79,7 @@ function show(option: OptionName, read: ReadValue): unknown {
 
 function wordsOf(target: Target): unknown {
   if (target.kind === 'command') return [target.command, ...target.args];
+  if (target.kind === 'replay') return target;
   return target.kind === 'url' ? target.url.href : target.address;
 }
 

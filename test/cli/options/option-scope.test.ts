@@ -6,12 +6,12 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`]);
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`, `${verb} replay`]);
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
 const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
-const LISTENING = ['serve command', 'serve url', 'serve stream'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream'];
+const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve replay'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect replay'];
 const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
@@ -68,6 +68,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   envFrom: OF_COMMANDS,
   inheritEnv: OF_COMMANDS,
   pty: OF_COMMANDS,
+  replaySpeed: WITH_SERVER.map((verb) => `${verb} replay`),
   transport: OF_URLS,
   header: OF_URLS,
   headerFile: OF_URLS,
@@ -141,8 +142,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   maxCallTime: RUNNING,
   hangTimeout: ['serve command'],
   shutdownGrace: RUNNING,
-  json: ['probe command', 'probe url', 'probe stream'],
-  timeout: ['probe command', 'probe url', 'probe stream'],
+  json: ['probe command', 'probe url', 'probe stream', 'probe replay'],
+  timeout: ['probe command', 'probe url', 'probe stream', 'probe replay'],
   logLevel: EVERYWHERE,
   logFormat: EVERYWHERE,
 };
@@ -247,4 +248,11 @@ test(
   'command',
   'keepAlive',
   '--keep-alive is for a server that is reached by its URL or reached over a byte stream; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+);
+test(
+  refuses,
+  'serve',
+  'replay',
+  'cwd',
+  '--cwd is for a server that is started as a command; this one is replayed from a recording. Leave it out.',
 );

@@ -55,6 +55,7 @@ const server = {
   },
   mapHeaders: [],
   pinTools: undefined,
+  replaySpeed: 0,
   tools: { include: [], exclude: [], shapes: new Map() },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
@@ -256,6 +257,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   includeTool: ['read_*', 'list_*'],
   excludeTool: ['*_all'],
   pinTools: ['pins.json'],
+  replaySpeed: ['2'],
   renameTool: ['read_v2=read', 'a=b=c'],
   describeTool: ['read_v2=Reads, a=b'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
@@ -404,6 +406,7 @@ const plainTool = {
 const always = {
   protocol: 'legacy',
   pinTools: '/work-dir/pins.json',
+  replaySpeed: 0,
   tools: {
     include: ['read_*', 'list_*'],
     exclude: ['*_all'],

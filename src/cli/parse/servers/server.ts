@@ -58,6 +58,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     mapHeaders,
     tools: parseTools({ given, written: writtenTools, access }),
     pinTools: given.get('pinTools'),
+    replaySpeed: given.get('replaySpeed'),
     sessions,
     limits: {
       maxChildren,

@@ -1,5 +1,5 @@
 /** Parses the server on the command line: the command after `--`, or one URL. */
-import type { StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
+import type { ReplayTarget, StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { SocketUrl } from '../../../http/socket-addresses.ts';
 import { flagOf } from '../../options/option-names.ts';
@@ -8,9 +8,16 @@ import type { ReadingContext } from '../../options/value-type.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
 import { parseNetworkAddress } from '../listener/stream-address.ts';
 
-/** Returns true for `scheme://…` with any scheme. */
+/** Returns true for `scheme://…` with any scheme, and for `replay:…`. */
 export function isUrlLike(argument: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(argument);
+  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(argument) || isReplay(argument);
+}
+
+const REPLAY = 'replay:';
+
+/** Returns true for a recording as a server. */
+export function isReplay(argument: string): boolean {
+  return argument.slice(0, REPLAY.length).toLowerCase() === REPLAY;
 }
 
 /**
@@ -39,8 +46,9 @@ export function parseServerUrl(
   argument: string,
   { platform = process.platform, nameOf = flagOf }: Partial<UrlReading> = {},
 ): RunningTarget {
+  if (isReplay(argument)) return parseReplay(argument);
   const expected =
-    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://';
+    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://, or with replay: and the path of a recording';
   // `localhost:8000` has no scheme, although it has text before a colon.
   if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
@@ -49,8 +57,8 @@ export function parseServerUrl(
   throw refuse(`${scheme}:// is not supported; ${expected}.`);
 }
 
-/** A server that already runs and is connected to. */
-export type RunningTarget = UrlTarget | StreamTarget;
+/** A server that already runs and is connected to, or one that was recorded. */
+export type RunningTarget = UrlTarget | StreamTarget | ReplayTarget;
 
 /** The platform decides between Unix sockets and named pipes. */
 type UrlReading = Pick<ReadingContext, 'platform' | 'nameOf'>;
@@ -69,6 +77,7 @@ const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
 
 /** Returns true if the scheme is one that servers can have. */
 export function isServerScheme(argument: string): boolean {
+  if (isReplay(argument)) return true;
   return isUrlLike(argument) && SCHEMES.has(argument.slice(0, argument.indexOf(':')).toLowerCase());
 }
 
@@ -117,6 +126,22 @@ function parseSocketUrl(argument: string, { platform }: UrlReading): RunningTarg
   const url = new SocketUrl(path, parsed.value);
   url.hash = '';
   return { kind: 'url', url, socketPath: parsed.value };
+}
+
+/** Parses `replay:FILE` or `replay:FILE#server`. The path of the file is as written. */
+function parseReplay(argument: string): ReplayTarget {
+  const [, file = '', server] = /^(.*?)(?:#([^#]*))?$/s.exec(argument.slice(REPLAY.length)) ?? [];
+  if (file === '' || server === '') {
+    throw refuse(
+      'The recording to replay is not named: expected replay: and the path of its file, and after a # the name of the server if it has several, as in replay:session.jsonl#github.',
+    );
+  }
+  if (/^~[/\\]/.test(file)) {
+    throw refuse(
+      'The path after replay: begins with ~, which shells replace only at the start of a word; write the whole path.',
+    );
+  }
+  return { kind: 'replay', file, server };
 }
 
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';
