@@ -70,6 +70,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'deps.ts',
   ],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
+  recording: ['relay', 'collections', 'mcp', 'wire', 'io', 'errors.ts', 'deps.ts'],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
