@@ -107,6 +107,7 @@ export const PARTS = {
   'error-help': ['src/cli/help/error-help.ts'],
   probe: ['src/cli/aggregate-command.ts', 'src/probe/'],
   top: ['src/observe/top/'],
+  view: ['src/recording/view/'],
   'library-functions': ['src/library/'],
   // Bridges that call hubs, and those that read their configuration again.
   seldom: [

@@ -70,7 +70,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'deps.ts',
   ],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
-  recording: ['relay', 'collections', 'mcp', 'wire', 'io', 'errors.ts', 'deps.ts'],
+  recording: [
+    'relay',
+    'collections',
+    'mcp',
+    'wire',
+    'io',
+    // The view of a recording looks like that of a running bridge.
+    'observe/top',
+    'printable.ts',
+    'errors.ts',
+    'deps.ts',
+  ],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
@@ -142,6 +153,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',
     'observe/top/terminal-screen.ts',
+    'recording/view/run-view.ts',
     'http/addresses.ts',
     'http/socket-addresses.ts',
     'http/server/listen-addresses.ts',

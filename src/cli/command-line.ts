@@ -28,6 +28,8 @@ export type CommandLine =
   | { readonly kind: 'logins'; readonly options: CommandLineOptions }
   /** `words` are tools, or a file. */
   | { readonly kind: 'pin'; readonly options: CommandLineOptions; readonly words: readonly string[] }
+  /** `words` are a file, or the URL of a running bridge. */
+  | { readonly kind: 'view'; readonly options: CommandLineOptions; readonly words: readonly string[] }
   | BridgeCommand;
 
 export interface BridgeCommand {
@@ -81,6 +83,11 @@ export function parseCommandLine(
     refuseMistakes({ head, parsed, verb, stray: undefined, command: undefined, platform });
     // A tool whose name begins with a hyphen comes after `--`.
     return { kind: 'pin', words: [...positionals, ...(command ?? [])], options: collectOptions(parsed) };
+  }
+  if (verb === 'view') {
+    refuseMistakes({ head, parsed, verb, stray: undefined, command: undefined, platform });
+    // A file whose name begins with a hyphen comes after `--`.
+    return { kind: 'view', words: [...positionals, ...(command ?? [])], options: collectOptions(parsed) };
   }
   const urls = positionals.filter(isUrlLike);
   const isLooking = verb === 'report' || verb === 'top';

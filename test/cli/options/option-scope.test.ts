@@ -113,6 +113,12 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   url: [],
   all: [],
   since: [],
+  follow: [],
+  errors: [],
+  method: [],
+  client: [],
+  server: [],
+  full: [],
   isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
@@ -206,14 +212,16 @@ test('snippet takes what says where serve listens, and nothing of the servers th
   for (const name of ['json', 'timeout'] as const) t.false(takes(name), name);
 });
 
-test('report and top take what says where to look, and nothing about servers', (t) => {
-  const takenBy = (verb: 'report' | 'top') =>
+test('report, top and view take what says where to look, and nothing about servers', (t) => {
+  const takenBy = (verb: 'report' | 'top' | 'view') =>
     OPTIONS.filter((option) => isApplicable(option, { verb, target: 'any' })).map(({ name }) => name);
   t.deepEqual(takenBy('report'), ['stateDir', 'statusToken', 'json', 'url', 'all', 'since', 'logLevel', 'logFormat']);
   t.deepEqual(takenBy('top'), ['statusToken', 'all', 'logLevel', 'logFormat']);
+  const filters = ['errors', 'method', 'client', 'server'];
+  t.deepEqual(takenBy('view'), ['statusToken', 'json', 'follow', ...filters, 'full', 'logLevel', 'logFormat']);
 });
 
-for (const verb of ['snippet', 'report', 'top'] as const) {
+for (const verb of ['snippet', 'report', 'top', 'view'] as const) {
   test(`what ${verb} has no use for is refused`, (t) => {
     const use = { verb, target: 'any', spelling: 'flags' } as const;
     const error = t.throws(() => refuseInapplicable(new Map([['isolation', ['shared']]]), use));
