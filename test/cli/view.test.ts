@@ -124,7 +124,7 @@ test('damaged lines are left out and told with their numbers', async (t) => {
   t.is(stdout.trimEnd().split('\n').length, 3);
   t.regex(stderr, /^mcp-portage: Line 2 of .*session\.jsonl has no valid "at"; it is left out\.$/m);
   t.regex(stderr, /^mcp-portage: Line 4 of .* is not JSON; it is left out\.$/m);
-  t.regex(stderr, /^mcp-portage: Line 12 of /m);
+  t.regex(stderr, /^mcp-portage: Line 13 of /m);
 });
 
 test('what is no recording is refused', async (t) => {
