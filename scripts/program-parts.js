@@ -100,6 +100,7 @@ export const PARTS = {
   'yaml-tree': ['src/cli/config-file/yaml-tree.ts'],
   // What few bridges are told to write.
   observe: ['src/observe/audit/', 'src/observe/metrics/', 'src/observe/usage/'],
+  recording: ['src/recording/'],
   traces: ['src/observe/traces/'],
   'status-page': ['src/observe/status/page/'],
   // Other verbs.

@@ -136,11 +136,12 @@ interface ClientsServer {
 
 async function dialOne(
   { listener, servers: [server], limits }: Config,
-  { observer, tracer, refusal }: Observation,
+  { observer, tracer, refusal, tapsOf }: Observation,
   urgency: AbortSignal,
   deps: Deps,
 ): Promise<ClientsServer> {
-  const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
+  const name = nameServer(server);
+  const observing = { observer, tracer, speech: new ServerSpeech(), server: name, taps: tapsOf?.(name) };
   const guards = new Guards(deps);
   const dialers = await createDialers(
     {

@@ -26,7 +26,7 @@ import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import { type CreateGuard, type CreateLifeCheck, guardConnections } from '../upstream/connection.ts';
+import { type Connector, type CreateGuard, type CreateLifeCheck, watchConnections } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
@@ -125,7 +125,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     trialClient: trialClientOf(server),
     observer: server.serverObserver,
   });
-  const processes = guardConnections(connector, server.createGuard);
+  const processes = watch(connector, 'stdio', server);
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);
   if (prewarm === 0 || isolation === 'shared') {
@@ -178,7 +178,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: guardConnections(streams, server.createGuard) }, 'byte-stream', server, deps);
+  return findEras({ connections: watch(streams, 'byte-stream', server) }, 'byte-stream', server, deps);
 }
 
 /** Dials a server over WebSocket. */
@@ -196,7 +196,16 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: guardConnections(webSockets, server.createGuard) }, 'websocket', server, deps);
+  return findEras({ connections: watch(webSockets, 'websocket', server) }, 'websocket', server, deps);
+}
+
+/** Guards and records each connection, which carries either era. */
+function watch(connector: Connector, transport: DuplexTransport, { createGuard, observing }: ServerToDial): Connector {
+  const { taps } = observing;
+  return watchConnections(connector, {
+    createGuard,
+    createTap: taps && (() => taps.connection({ transport, era: undefined })),
+  });
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
@@ -280,6 +289,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     learned: (spoken) => server.observing.speech.learn(spoken),
     createLifeCheck: pingsOf(server, deps),
     createGuard: server.createGuard,
+    taps: server.observing.taps,
     trialClient: trialClientOf(server),
     deps,
     joinEras: ({ legacy, modern }) => ({

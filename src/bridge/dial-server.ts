@@ -25,7 +25,7 @@ export interface DialParts extends Pick<ServerToDial, 'bound' | 'urgency' | 'wai
   readonly ownMarks: (() => readonly [string, ...string[]]) | undefined;
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: CallCapacity };
-  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer'>;
+  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal' | 'observeServer' | 'tapsOf'>;
   readonly guards: Guards;
   readonly replica: Replica | undefined;
   /** Takes note of the tokens that callers of the aggregate show; undefined for a bridge whose clients show none. */
@@ -47,7 +47,7 @@ export function createDial({
   memberTokens,
   ...parts
 }: DialParts): DialServer {
-  const { observer, tracer, refusal, observeServer } = observation;
+  const { observer, tracer, refusal, observeServer, tapsOf } = observation;
   /** Created with the first server, as all have the same limit of a message. */
   let bodyCapacity: BodyCapacity | undefined;
   const openShared = replica && ((name: string) => replica.openShared(name));
@@ -59,7 +59,7 @@ export function createDial({
     bodyCapacity ??= new BodyCapacity(server.limits.maxMessageBytes);
     const bodies = bodyCapacity.share(callers.names === 'several' ? principalOf : undefined);
     const name = nameServer(server);
-    const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
+    const observing = { observer, tracer, speech: new ServerSpeech(), server: name, taps: tapsOf?.(name) };
     const serverObserver = observeServer?.(name);
     const replicated = replica?.addServer({
       name,

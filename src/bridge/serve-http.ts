@@ -215,7 +215,7 @@ async function observe({ listener, config, inspect, replica, deps }: ObservePart
       config,
       clients: 'several',
       sunset: listener.endpoints.sunset,
-      look: (counted) => createLooking({ config, listener, inspect, replica, deps }, counted),
+      look: (counted, feed) => createLooking({ config, listener, inspect, replica, deps }, counted, feed),
       deps: { ...deps, observers },
     });
   } catch (thrown) {

@@ -23,6 +23,24 @@ export interface ObservationConfig {
    * settings from the environment. Undefined: no tracing.
    */
   readonly traces: { readonly protocol: TraceProtocol } | undefined;
+  /** Messages are recorded in a file, shown live, or both; undefined: neither. */
+  readonly recording: RecordingConfig | undefined;
+}
+
+export interface RecordingConfig {
+  /** The file that messages are written to; undefined: none. */
+  readonly file: RecordingFileConfig | undefined;
+  /** The live feed of messages, for those who may see the status. Secrets are always hidden in it. */
+  readonly feed: 'served' | 'off';
+  /** Largest message that is recorded whole. */
+  readonly maxMessageBytes: number;
+}
+
+export interface RecordingFileConfig {
+  readonly path: string;
+  readonly secrets: 'hidden' | 'kept';
+  /** Size at which the file is renamed and another one begins; 0: no limit. */
+  readonly maxFileBytes: number;
 }
 
 /** The encoding of spans; both are sent over HTTP. */

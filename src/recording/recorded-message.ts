@@ -47,9 +47,21 @@ export interface RecordedMessage extends MessageFacts {
 /** Stands in place of a secret value, or of the secret part of a longer text. */
 export const HIDDEN = '[hidden]';
 
-/** Returns the line of a message, without its line break. `message` is the JSON text of one object, on one line. */
+/**
+ * Returns the line of a message, without its line break. Written by hand, since a bridge writes several lines for each
+ * call.
+ * @param message the JSON text of one object, on one line
+ */
 export function recordedLine(facts: MessageFacts, message: string): string {
-  return `${JSON.stringify(facts).slice(0, -1)},"message":${message}}`;
+  const { at, seq, side, direction, server, client, session, carrier, era, call, bytes, hidden, cut } = facts;
+  return (
+    `{"at":"${at}","seq":${seq},"side":"${side}","direction":"${direction}","server":${JSON.stringify(server)}` +
+    `${client === undefined ? '' : `,"client":${JSON.stringify(client)}`}` +
+    `${session === undefined ? '' : `,"session":${JSON.stringify(session)}`}` +
+    `,"carrier":${JSON.stringify(carrier)},"era":"${era}"` +
+    `${call === undefined ? '' : `,"call":${call}`},"bytes":${bytes}` +
+    `${hidden === undefined ? '' : `,"hidden":${hidden}`}${cut === undefined ? '' : ',"cut":true'},"message":${message}}`
+  );
 }
 
 /** Why a line is not a recorded message, as the end of a sentence that begins with the place of the line. */

@@ -7,6 +7,7 @@ import type { Frame } from '../wire/frame.ts';
 import type { Lane } from './call.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import { type Calls, type CallTimes, drained, shortestOf, sweepPeriodOf } from './calls.ts';
+import type { MessageTap } from './message-tap.ts';
 import {
   type CallHost,
   type CallOrigin,
@@ -15,9 +16,10 @@ import {
   describeCaller,
   ModernCall,
 } from './modern-call.ts';
-import type { ObservedClient } from './observer.ts';
+import { type ObservedClient, shownName, type Transport } from './observer.ts';
 import type { CallerDialers } from './ports.ts';
 import type { WiderLimits } from './shared-state.ts';
+import { TappedPeer } from './tapped-peer.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
@@ -70,6 +72,16 @@ export class CallRegistry implements CallHost {
    * called.
    */
   open(request: CallRequest, createPeer: () => CallPeer): void {
+    const { taps } = this.calls;
+    if (taps === undefined) return this.#begin(request, createPeer);
+    const { frame, transport, metadata, introduction } = request;
+    const name = introduction === undefined ? shownName(metadata.clientInfo?.name) : introduction.name;
+    const tap = taps.call({ transport, era: introduction?.era ?? 'modern', name });
+    const createTapped = (): CallPeer => new TappedPeer(createPeer(), tap);
+    tap.received(frame, undefined, () => this.#begin(request, createTapped, tap));
+  }
+
+  #begin(request: CallRequest, createPeer: () => CallPeer, tap?: MessageTap): void {
     const { frame, principal, metadata, environment } = request;
     let server: CallServer | undefined;
     let peer: CallPeer;
@@ -80,7 +92,8 @@ export class CallRegistry implements CallHost {
     } catch (thrown) {
       if (server !== undefined) this.#linkEnded(request);
       const describe = (): ObservedClient => describeCaller(request, frame, this.calls.server);
-      this.calls.refuse({ describe }, frame, toBridgeError(thrown));
+      const answer = this.calls.refuse({ describe }, frame, toBridgeError(thrown));
+      tap?.sent(answer, undefined);
       throw thrown;
     }
     const call = new ModernCall(this, request, frame, peer);
@@ -99,7 +112,14 @@ export class CallRegistry implements CallHost {
   }
 
   /** Forwards a notification that belongs to no call. A notification has no answer, so failures are only logged. */
-  notify(notification: Frame, caller: NotifyingCaller): void {
+  notify(notification: Frame, caller: NotifyingCaller & { readonly transport: Transport }): void {
+    const { taps } = this.calls;
+    if (taps === undefined) return this.#notify(notification, caller);
+    const tap = taps.call({ transport: caller.transport, era: 'modern' });
+    tap.received(notification, undefined, () => this.#notify(notification, caller));
+  }
+
+  #notify(notification: Frame, caller: NotifyingCaller): void {
     if (this.#isDraining) return;
     const sent = this.calls.toServer(caller, notification);
     if (sent.kind !== 'error') this.#callerLinks.send(sent, caller);

@@ -12,6 +12,7 @@ import { Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { Call, type Lane } from './call.ts';
 import type { Observing } from './client-presence.ts';
+import type { MessageTaps } from './message-tap.ts';
 import {
   ANSWERED,
   CANCELED_CALL,
@@ -119,6 +120,7 @@ export class Calls implements Observing {
   readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   readonly server: string;
+  readonly taps: MessageTaps | undefined;
   readonly #slots: CapacityShare;
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
@@ -129,7 +131,7 @@ export class Calls implements Observing {
   readonly #serverObserver: ServerObserver | undefined;
 
   constructor({ clock, slots, bytes, tools, maxResultBytes, refusal, serverObserver, ...observing }: CallsOptions) {
-    const { observer, tracer, speech, server } = observing;
+    const { observer, tracer, speech, server, taps } = observing;
     this.clock = clock;
     this.#slots = slots;
     this.#bytes = bytes;
@@ -141,6 +143,7 @@ export class Calls implements Observing {
     this.tracer = tracer;
     this.speech = speech;
     this.server = server;
+    this.taps = taps;
   }
 
   get size(): number {

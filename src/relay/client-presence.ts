@@ -5,6 +5,7 @@ import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import { ERAS, type Era } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
+import type { MessageTaps } from './message-tap.ts';
 import {
   type ClientIntroduction,
   type ClientOrigin,
@@ -55,6 +56,8 @@ export interface Observing {
   readonly speech: ServerSpeech;
   /** The name of the server in observations. */
   readonly server: string;
+  /** Sees the messages of its clients, and those that pass between the bridge and the server; undefined: nothing does. */
+  readonly taps?: MessageTaps | undefined;
 }
 
 /** Describes the client of a session or a pipe to an observer. Without an observer and a tracer, no message is read. */

@@ -12,6 +12,7 @@ import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import { type Call, CallTable, INITIALIZE_TOO_LARGE, type Lane } from './call.ts';
 import { type CallOwner, type Calls, type CallTimes, withdrawal } from './calls.ts';
 import { ClientPresence } from './client-presence.ts';
+import type { MessageTap } from './message-tap.ts';
 import { createsTask, findAddressee, findCallOf, TaskTokens } from './notifications.ts';
 import type { ClientOrigin, ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, LinkOwner, ServerFault, ServerProcess, UpstreamLink } from './ports.ts';
@@ -27,6 +28,8 @@ export interface RelayOptions extends CallTimes {
   readonly era: Era;
   /** Calls that this client may have open. Default: MAX_OPEN_CALLS. */
   readonly maxSessionInFlight?: number | undefined;
+  /** Sees what passes between client and bridge. Undefined if nothing is recorded. */
+  readonly tap?: MessageTap | undefined;
   /** Called when the handshake has succeeded. */
   readonly onReady: (revision: Revision) => void;
   /**
@@ -66,6 +69,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   readonly #calls: Calls;
   readonly #open: CallTable;
   readonly #rules: EraRules;
+  readonly #tap: MessageTap | undefined;
   readonly #questions: Questions;
   readonly #presence: ClientPresence;
   #state: RelayState;
@@ -83,6 +87,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     this.#options = options;
     this.#log = options.log;
     this.#rules = ERAS[options.era];
+    this.#tap = options.tap;
     this.#calls = options.calls;
     this.#open = new CallTable(options.maxSessionInFlight);
     this.#questions = new Questions(options.calls.clock);
@@ -149,6 +154,11 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
   // ---- from the client
 
   fromClient(frame: Frame, lane: Lane): void {
+    if (this.#tap === undefined) this.#take(frame, lane);
+    else this.#tap.received(frame, undefined, () => this.#take(frame, lane));
+  }
+
+  #take(frame: Frame, lane: Lane): void {
     // A request that comes after the end still gets an answer, with the reason.
     if (this.isClosed && frame.kind !== 'request') return;
     switch (frame.kind) {
@@ -169,7 +179,9 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
     if (this.#presence.isAwaited) this.#presence.sees(frame);
     const refusal = this.#refusal(call, frame);
     if (refusal !== undefined) {
-      this.#peer?.send(this.#calls.refuse(this, frame, refusal), call);
+      const answer = this.#calls.refuse(this, frame, refusal);
+      this.#tap?.sent(answer, call);
+      this.#peer?.send(answer, call);
       if (refusal === INITIALIZE_TOO_LARGE) this.#handshakeFailed(refusal);
       return;
     }
@@ -396,6 +408,7 @@ export class Relay implements ClientListener, LinkOwner, CallOwner {
 
   #toClient(frame: Frame, call?: Call): void {
     if (call !== undefined) call.sentBytes += frame.bytes.length;
+    this.#tap?.sent(frame, call);
     if (this.#peer !== undefined && !this.#peer.send(frame, call)) this.#link?.pause();
   }
 

@@ -1,6 +1,7 @@
 import { ByteQueue } from '../collections/bounded-collections.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Call } from '../relay/call.ts';
+import type { MessageTap } from '../relay/message-tap.ts';
 import type {
   Dialer,
   KnownServerDialer,
@@ -59,6 +60,17 @@ export interface Guard {
 
 export type CreateGuard = (connection: Connection, principal?: string) => Guard;
 
+/** Creates the tap of a new connection. */
+export type CreateTap = () => MessageTap;
+
+/** What is given to each connection of a server that is opened. */
+export interface ConnectionWatch {
+  /** Decides which messages pass. Default: all do. */
+  readonly createGuard?: CreateGuard | undefined;
+  /** Sees what passes between the bridge and the server. Default: nothing is recorded. */
+  readonly createTap?: CreateTap | undefined;
+}
+
 /**
  * Carries messages between us and one server. Only transports implement it. It has one owner at a time, and is handed
  * over by assigning its listener. A transport tells it everything that it would tell a listener; what arrives is kept in
@@ -67,6 +79,7 @@ export type CreateGuard = (connection: Connection, principal?: string) => Guard;
 export abstract class Connection implements UpstreamLink, ServerListener {
   #check: LifeCheck | undefined;
   #guard: Guard | undefined;
+  #tap: MessageTap | undefined;
   #listener: ServerListener | undefined;
   #onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined;
   /** Undefined while nothing waits, as on nearly all connections at nearly all times. */
@@ -133,6 +146,7 @@ export abstract class Connection implements UpstreamLink, ServerListener {
 
   /** Sends a message to the server. A guard calls this for each message that it lets pass, and for its own. */
   pass(frame: Frame, call: Call | undefined): boolean {
+    this.#tap?.sent(frame, call);
     const hasCapacity = this.write(frame, call);
     this.#check?.sent(frame, call);
     return hasCapacity;
@@ -158,7 +172,12 @@ export abstract class Connection implements UpstreamLink, ServerListener {
     this.end(reason);
   }
 
-  // ---- the guard and the check
+  // ---- the tap, the guard and the check
+
+  /** Sees each message as the server reads and writes it, from now on. Assigned once, before the first message. */
+  set tap(tap: MessageTap | undefined) {
+    this.#tap = tap;
+  }
 
   /** Guards the connection from now on. Assigned once, before the first message. */
   set guard(guard: Guard | undefined) {
@@ -173,6 +192,7 @@ export abstract class Connection implements UpstreamLink, ServerListener {
 
   /** Sends a question of the check. */
   ask(question: Frame, call?: Call): void {
+    this.#tap?.sent(question, call);
     this.write(question, call);
   }
 
@@ -192,6 +212,11 @@ export abstract class Connection implements UpstreamLink, ServerListener {
   // ---- from the transport
 
   fromServer(frame: Frame, call?: Call): void {
+    if (this.#tap === undefined) this.#take(frame, call);
+    else this.#tap.received(frame, call, () => this.#take(frame, call));
+  }
+
+  #take(frame: Frame, call: Call | undefined): void {
     if (this.#check?.takes(frame, call) === true) return;
     if (this.#guard === undefined) return this.deliver(frame, call);
     const received = this.#guard.receives(frame, call);
@@ -302,14 +327,15 @@ export function asSessionDialer(connector: Connector, createLifeCheck?: CreateLi
   };
 }
 
-/** Guards each connection that is opened. */
-export function guardConnections(connector: Connector, createGuard: CreateGuard | undefined): Connector {
-  if (createGuard === undefined) return connector;
+/** Watches each connection that is opened. */
+export function watchConnections(connector: Connector, { createGuard, createTap }: ConnectionWatch): Connector {
+  if (createGuard === undefined && createTap === undefined) return connector;
   return {
     name: connector.name,
     connect(session) {
       const connection = connector.connect(session);
-      connection.guard = createGuard(connection);
+      connection.tap = createTap?.();
+      connection.guard = createGuard?.(connection);
       return connection;
     },
     readiness: () => connector.readiness(),

@@ -55,7 +55,7 @@ const WORTH_AN_OUTLINE = 16 * 1024;
 /**
  * A JSON-RPC message on its way through the bridge: its unchanged bytes and the result of the envelope scan. The bytes
  * hold exactly one JSON object without CR or LF, so the same bytes are a line on stdio, the data of an SSE event and an
- * HTTP body. Frames are immutable; edits create a new frame.
+ * HTTP body. The message of a frame is immutable; edits create a new frame.
  */
 export class Frame {
   readonly bytes: Buffer;
@@ -65,6 +65,11 @@ export class Frame {
   readonly idEnd: number;
   readonly method: string | undefined;
   readonly payloadStart: number;
+  /**
+   * The number that a recording gives to the client's call which the message belongs to. Edited copies keep it, so that
+   * a request is recognized after its translation. 0: unknown, or nothing is recorded.
+   */
+  recordedCall = 0;
   /** `unread` until the first access. */
   #outline: Outline | 'unread' | undefined;
 
@@ -206,7 +211,7 @@ function replaceId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
     method,
     payloadStart: payloadStart > idStart ? payloadStart + shift : payloadStart,
   };
-  return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
+  return copyOf(frame, bytes, envelope, frame.outlineOfEdited(bytes, edits));
 }
 
 /** Inserts the id after the opening brace. A message has at least one more member, so a comma follows. */
@@ -214,7 +219,7 @@ function insertId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
   const brace = frame.bytes.indexOf(OPEN_BRACE) + 1;
   const replacement = Buffer.concat([ID_KEY, token, Buffer.of(COMMA)]);
   const idStart = brace + ID_KEY.length;
-  return new Frame(replaceSpans(frame.bytes, [{ start: brace, end: brace, replacement }]), {
+  return copyOf(frame, replaceSpans(frame.bytes, [{ start: brace, end: brace, replacement }]), {
     kind: frame.kind,
     id,
     idStart,
@@ -247,7 +252,14 @@ export function editFrame(frame: Frame, edits: readonly Edit[], id = frame.id): 
     method,
     payloadStart: shifted(frame.payloadStart, edits),
   };
-  return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
+  return copyOf(frame, bytes, envelope, frame.outlineOfEdited(bytes, edits));
+}
+
+/** Creates an edited copy, which belongs to the same call. */
+function copyOf(frame: Frame, bytes: Buffer, envelope: Envelope, outline?: Outline): Frame {
+  const copy = new Frame(bytes, envelope, outline);
+  copy.recordedCall = frame.recordedCall;
+  return copy;
 }
 
 /** Returns the offset after the edits, or -1 if the offset was -1 or its byte is removed. */
@@ -279,7 +291,7 @@ export function withParams(frame: Frame, params: Buffer): Frame {
   const end = bytes.lastIndexOf(CLOSE_BRACE);
   const replacement = Buffer.concat([PARAMS_KEY, params]);
   const { kind, id, idStart, idEnd, method } = frame;
-  return new Frame(replaceSpans(bytes, [{ start: end, end, replacement }]), {
+  return copyOf(frame, replaceSpans(bytes, [{ start: end, end, replacement }]), {
     kind,
     id,
     idStart,

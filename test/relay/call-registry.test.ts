@@ -7,7 +7,12 @@ import { CallBench } from './call-pair.ts';
 const CLOSING = new BridgeError('ERR_SESSION_CLOSED', 'closing');
 const TIMEOUT_MS = 1000;
 
-const callerCalled = (principal: string) => ({ principal, environment: undefined, headers: undefined });
+const callerCalled = (principal: string) => ({
+  transport: 'streamable-http' as const,
+  principal,
+  environment: undefined,
+  headers: undefined,
+});
 
 test('each call is dialed with who asks and what its envelope says', (t) => {
   const bench = new CallBench();

@@ -72,7 +72,7 @@ test('modern calls are filtered as sessions are, and so are notifications that c
   const listed = bench.open({ id: 2, method: 'tools/list' });
   listed.says({ id: 2, result: { tools: [{ name: 'a' }, { name: 'secret' }] } });
   t.like(listed.client.heard, [{ id: 2, result: { tools: [{ name: 'a' }] } }]);
-  const caller = { principal: 'anonymous', environment: undefined, headers: undefined };
+  const caller = { transport: 'streamable-http' as const, principal: 'anonymous', environment: undefined, headers: undefined };
   bench.modernCalls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
   t.is(bench.dialer.dialed.length, 1);
 });
@@ -369,7 +369,7 @@ test('a tool for some callers is listed to them and called by them only, and unk
     const listed = bench.open({ id: 2, method: 'tools/list', principal });
     listed.says({ id: 2, result: { tools: [{ name: 'drop_v2' }, { name: 'a' }] } });
     t.like(listed.client.heard, [{ result: { tools: isShown ? [{ name: 'drop' }, { name: 'a' }] : [{ name: 'a' }] } }]);
-    const caller = { principal, environment: undefined, headers: undefined };
+    const caller = { transport: 'streamable-http' as const, principal, environment: undefined, headers: undefined };
     const before = bench.dialer.dialed.length;
     bench.modernCalls.notify(clientFrame({ method: 'tools/call', params: { name: 'drop' } }), caller);
     t.is(bench.dialer.dialed.length, before + (isShown ? 1 : 0));

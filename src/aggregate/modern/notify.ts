@@ -17,7 +17,7 @@ export function passNotification(
     if (!viewer.used.has(member)) continue;
     const { headers, environment } = member.viewOf(caller);
     member.start().then(
-      ({ modernCalls }) => modernCalls.notify(frame, { principal, environment, headers }),
+      ({ modernCalls }) => modernCalls.notify(frame, { transport: 'aggregate', principal, environment, headers }),
       // A notification has no answer, and the next request tells that the server is not there.
       () => {},
     );

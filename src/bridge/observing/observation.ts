@@ -9,10 +9,12 @@ import { RefusalLog } from '../../observe/refusal-log.ts';
 import { SunsetLog } from '../../observe/sunset-log.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
+import type { MessageTaps } from '../../relay/message-tap.ts';
 import { type Observer, type RefuseRequest, refuseUnclear, type ServerObserver } from '../../relay/observer.ts';
 import type { Tracer } from '../../relay/tracer.ts';
 import { VERSION } from '../../version.ts';
 import type { BridgeDeps } from '../running-bridge.ts';
+import { createRecording, type Recording } from './recording.ts';
 
 /** Routes with their paths. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
@@ -61,6 +63,8 @@ export type Observation = Omit<ObservingPart, 'routes'> & {
   readonly routes: ReadonlyMap<string, FoundRoute>;
   /** Adds traces to calls; undefined: calls are not traced. */
   readonly tracer: Tracer | undefined;
+  /** Returns what records the messages of the server with this name; undefined: nothing does. */
+  readonly tapsOf: ((server: string) => MessageTaps) | undefined;
 };
 
 export interface ObservationRequest {
@@ -68,8 +72,8 @@ export interface ObservationRequest {
   readonly clients: 'several' | 'one';
   /** Announced end of HTTP+SSE; undefined: none, or HTTP+SSE is not served. */
   readonly sunset: SunsetConfig | undefined;
-  /** Creates the parts with routes. `counted` holds the usage, if it is recorded. */
-  readonly look: (counted: Counted) => Promise<readonly Looking[]>;
+  /** Creates the parts with routes. `counted` holds the usage, if it is counted; `feed` serves messages, if it may. */
+  readonly look: (counted: Counted, feed: Recording['feed']) => Promise<readonly Looking[]>;
   readonly deps: BridgeDeps;
 }
 
@@ -79,8 +83,9 @@ export type Counted = UsageTable | undefined;
 /** Creates all parts. Each is loaded only if the configuration asks for it. */
 export async function createObservation(request: ObservationRequest): Promise<Observation> {
   const { log } = request.deps;
+  const recording = request.config.recording && (await createRecording(request.config.recording, request.deps));
   const usage = await countUsage(request);
-  const looking = (await request.look(usage?.table)).map((part) => ({ ...NOTHING, ...part }));
+  const looking = (await request.look(usage?.table, recording?.feed)).map((part) => ({ ...NOTHING, ...part }));
   const traces = await traceCalls(request);
   const parts = [
     logClients(request),
@@ -88,12 +93,14 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
     logSunset(request),
     usage?.part ?? NOTHING,
     await writeAudit(request),
+    { ...NOTHING, ...recording },
     ...looking,
   ];
   const observers = [...parts.flatMap(({ observer }) => observer ?? []), ...request.deps.observers];
   return {
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
     tracer: traces?.tracer,
+    tapsOf: recording?.tapsOf,
     routes: new Map(parts.flatMap(({ routes }) => routes)),
     refusal: firstOf(parts.flatMap(({ refusal }) => refusal ?? [])),
     onRefused: joinRefused(parts.flatMap(({ onRefused }) => onRefused ?? [])),

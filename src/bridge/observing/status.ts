@@ -35,11 +35,15 @@ export interface StatusRequest {
  * Creates the routes. Without a status token there are none, unless the listener is for one user and has no
  * authentication.
  */
-export async function createLooking(request: StatusRequest, counted: Counted): Promise<readonly Looking[]> {
+export async function createLooking(
+  request: StatusRequest,
+  counted: Counted,
+  feed?: HttpRoute,
+): Promise<readonly Looking[]> {
   const audience = await whoMayLook(request);
   if (audience === 'nobody') return [];
   const usage = counted === undefined ? [] : [showUsage(audience, counted, request.replica)];
-  return [...showStatus(request, audience, counted), ...(await showMetrics(request, audience)), ...usage];
+  return [...showStatus(request, audience, { counted, feed }), ...(await showMetrics(request, audience)), ...usage];
 }
 
 async function whoMayLook({ config, listener, deps }: StatusRequest): Promise<Audience | 'nobody'> {
@@ -58,7 +62,7 @@ const NO_HINTS = { resourceMetadata: undefined, scopes: [] };
 function showStatus(
   { config, listener, inspect, replica, deps }: StatusRequest,
   audience: Audience,
-  counted: Counted,
+  { counted, feed }: { readonly counted: Counted; readonly feed: HttpRoute | undefined },
 ): readonly Looking[] {
   if (config.status === 'off') return [];
   const activity = new Activity({ wallClock: deps.wallClock });
@@ -69,6 +73,7 @@ function showStatus(
   const status = createStatus({
     ownAddress: replicas?.ownAddress,
     inspect,
+    isInspecting: feed !== undefined,
     activity,
     refusals,
     usage: counted && createUsageStatus(counted, deps.wallClock),
@@ -82,7 +87,11 @@ function showStatus(
       observer: activity,
       onRefused: (reason) => refusals.refused(reason),
       observeServer: (server) => records.observe(server),
-      routes: [...routesFor('anybody', assets), ...routesFor(audience, data)],
+      routes: [
+        ...routesFor('anybody', assets),
+        ...routesFor(audience, data),
+        ...(feed === undefined ? [] : routesFor(audience, new Map([['/status/messages', onlyGet(feed)]]))),
+      ],
       endWatching: close,
     },
   ];

@@ -22,6 +22,7 @@ import {
   endpointPath,
   file,
   fileMode,
+  fileSize,
   forwardedHeader,
   header,
   hubPlace,
@@ -573,7 +574,7 @@ const LIMITS = group(
 );
 
 const OBSERVING = group(
-  { title: 'Observing: status, metrics, usage and audit', scope: 'process', verbs: ['serve'] },
+  { title: 'Observing: status, metrics, usage, audit and recordings', scope: 'process', verbs: ['serve'] },
   {
     status: flagThatIsOn(
       'Show who is connected and what runs at /status, to callers who may see it',
@@ -590,6 +591,19 @@ const OBSERVING = group(
     }),
     auditFile: value(file, 'Write one line of JSON per call to this file', { verbs: ['serve', 'connect'] }),
     auditRequired: flag('Refuse calls while the audit file cannot be written', { verbs: ['serve', 'connect'] }),
+    record: value(file, 'Write each message to this file as a line of JSON, with secrets hidden', {
+      verbs: ['serve', 'connect'],
+    }),
+    recordSecrets: flag('Do not hide tokens, passwords and keys in the recording', { verbs: ['serve', 'connect'] }),
+    recordMaxMessage: value(size, 'Cut larger messages in the recording and in the live feed', {
+      default: '64k',
+      verbs: ['serve', 'connect'],
+    }),
+    recordMaxSize: value(fileSize, 'Rename the recording to FILE.1 at this size and begin another; 0: no limit', {
+      default: '100m',
+      verbs: ['serve', 'connect'],
+    }),
+    inspect: flag('Show the messages of clients and servers live, to callers who may see the status'),
   },
 );
 

@@ -61,7 +61,8 @@ export const jsonDepth = numeric('levels', value.parseJsonDepth);
 export const port = numeric('port', value.parsePort);
 export const fileMode: ValueType<number> = { placeholder: 'mode', read: value.parseFileMode };
 export const size: ValueType<number> = { placeholder: 'size', read: value.parseMessageSize, typescript: 'Size' };
-/** A size of which 0 means no limit. */
+/** Sizes of which 0 means no limit. */
+export const fileSize: ValueType<number> = { ...size, read: value.parseFileSize };
 export const resultSize: ValueType<number> = { ...size, read: value.parseResultSize };
 
 export const duration: ValueType<number> = {

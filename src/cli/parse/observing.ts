@@ -1,7 +1,7 @@
-/** Parses the options for status, metrics, usage counts, audit log and traces. */
+/** Parses the options for status, metrics, usage counts, audit log, traces and recordings. */
 import type { TokenSource } from '../../config/access.ts';
 import type { HttpListenerConfig } from '../../config/listener.ts';
-import type { ObservationConfig } from '../../config/observation.ts';
+import type { ObservationConfig, RecordingConfig } from '../../config/observation.ts';
 import { BridgeError } from '../../errors.ts';
 import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
@@ -30,18 +30,22 @@ export function parseObservation(
   const isOpen = listener?.addresses.every(isForOneUser) === true && listener.access.auth === undefined;
   const mayLook = statusToken !== undefined || isOpen;
   const traced = parseTraces(around.env);
+  const status = given.get('status') && mayLook ? 'served' : 'off';
+  const recording = parseRecording(given, status);
   const observation: ObservationConfig = {
-    status: given.get('status') && mayLook ? 'served' : 'off',
+    status,
     statusToken,
     metrics,
     usage,
     audit: parseAudit(given),
     traces: traced.config,
+    recording,
   };
   const warnings = [
     ...(metrics === 'served' && !mayLook ? [warnOfUnseenMetrics(given)] : []),
     ...(usage !== undefined && usage.stateDirectory === undefined ? [warnOfUnkeptCounts(given)] : []),
     ...traced.warnings,
+    ...(recording?.file?.secrets === 'kept' ? [warnOfSecrets(given, recording.file.path)] : []),
   ];
   return { observation, warnings };
 }
@@ -52,6 +56,28 @@ function warnOfUnseenMetrics(given: GivenOptions): string {
 
 function warnOfUnkeptCounts(given: GivenOptions): string {
   return `what is counted is forgotten with this process: there is no home folder; say where with ${given.nameOf('stateDir')}`;
+}
+
+function warnOfSecrets(given: GivenOptions, path: string): string {
+  return `tokens, passwords and keys in messages are written to ${path}, because of ${given.nameOf('recordSecrets')}; share it with nobody`;
+}
+
+function parseRecording(given: GivenOptions, status: ObservationConfig['status']): RecordingConfig | undefined {
+  const path = given.get('record');
+  const isInspecting = given.get('inspect');
+  const maxMessageBytes = given.get('recordMaxMessage');
+  if (path === undefined && given.get('recordSecrets')) {
+    const message = `${given.placeOf('recordSecrets')} needs ${given.nameOf('record')}: the file that messages are written to.`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
+  if (isInspecting && status === 'off') {
+    const message = `${given.placeOf('inspect')} shows messages to those who may see the status, and there is nobody: the status is switched off, or other users or machines can connect and there is no ${given.nameOf('statusToken')}. Leave out ${given.nameOf('inspect')}, or let somebody see the status.`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
+  if (path === undefined && !isInspecting) return undefined;
+  const secrets = given.get('recordSecrets') ? 'kept' : 'hidden';
+  const file = path === undefined ? undefined : ({ path, secrets, maxFileBytes: given.get('recordMaxSize') } as const);
+  return { file, feed: isInspecting ? 'served' : 'off', maxMessageBytes };
 }
 
 export function parseStatusToken(

@@ -111,6 +111,16 @@ export function parseResultSize(text: string): Parsed<number> {
   return refuse('a size up to 512m, like 16k or 1m (a bare number is bytes; 0: no limit)');
 }
 
+/** Files may be far larger than messages. */
+const MAX_FILE_BYTES = 1024 ** 4;
+
+/** Parses a size of a file like `parseMessageSize`, but accepts larger ones, and 0. */
+export function parseFileSize(text: string): Parsed<number> {
+  const bytes = parseBytes(text);
+  if (bytes === 0 || (bytes >= MIN_BYTES && bytes <= MAX_FILE_BYTES)) return accept(bytes);
+  return refuse('a size from 4k to 1024g, like 100m or 2g (a bare number is bytes; 0: no limit)');
+}
+
 /** Returns NaN for any other text. */
 function parseBytes(text: string): number {
   const match = /^(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?$/i.exec(text);

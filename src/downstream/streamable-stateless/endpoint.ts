@@ -140,9 +140,7 @@ export class StatelessEndpoint {
    */
   notify(frame: Frame, request: IncomingMessage): void {
     if (isClientNotification(frame.method ?? '')) return;
-    const { modernCalls, principalOf, environmentOf, headersOf } = this.#options;
-    const headers = headersOf(request);
-    modernCalls.notify(frame, { principal: principalOf(request), environment: environmentOf(request), headers });
+    this.#options.modernCalls.notify(frame, this.#callerOf(request));
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {

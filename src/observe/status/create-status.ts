@@ -7,6 +7,8 @@ export interface StatusSources {
   /** Address at which other replicas reach this one; absent: there are none. */
   readonly ownAddress?: string | undefined;
   readonly inspect: Inspect;
+  /** True if messages can be read live. */
+  readonly isInspecting?: boolean;
   readonly activity: Activity;
   readonly refusals: Pick<Refusals, 'report'>;
   /** Returns a summary of the migration report; undefined: no usage is recorded. */
@@ -22,7 +24,7 @@ export type Status = () => StatusDocument;
 export type DetailOf = (server: string) => ServerDetail;
 
 export function createStatus(sources: StatusSources): Status {
-  const { ownAddress, inspect, activity, refusals, usage, hosts, snippets } = sources;
+  const { ownAddress, inspect, isInspecting = false, activity, refusals, usage, hosts, snippets } = sources;
   const replicas: StatusDocument['replicas'] =
     ownAddress === undefined ? null : [{ address: ownAddress, state: 'shown', problem: null }];
   return () => {
@@ -31,6 +33,7 @@ export function createStatus(sources: StatusSources): Status {
     return {
       shape: STATUS_SHAPE,
       atMs: seen.atMs,
+      inspect: isInspecting,
       replicas,
       bridge: { version, startedAtMs, openCalls, maxOpenCalls, processes, maxProcesses },
       servers: servers.map((server) => ({

@@ -16,6 +16,8 @@ export const STATUS_SHAPE = 2;
 export interface StatusDocument {
   readonly shape: typeof STATUS_SHAPE;
   readonly atMs: number;
+  /** True if the content of messages can be read at `/status/messages`. */
+  readonly inspect: boolean;
   /** Replicas that the document covers, all or one of them; null: the bridge has no replicas. */
   readonly replicas: readonly ReplicaStatus[] | null;
   readonly bridge: BridgeStatus;

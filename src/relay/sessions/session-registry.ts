@@ -146,6 +146,7 @@ export class SessionRegistry {
       requestTimeoutMs,
       maxCallTimeMs,
       maxSessionInFlight,
+      tap: calls.taps?.session(client),
       goesOn: ({ id: callId }) => state?.isHandedOver === true && state.positions.isResumable(callId),
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {

@@ -10,6 +10,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { ClientMessage } from '../../relay/call.ts';
+import type { MessageTaps } from '../../relay/message-tap.ts';
 import type { LinkOwner, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Readiness } from '../../relay/readiness.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
@@ -41,6 +42,8 @@ export interface RemoteOptions {
   readonly createLifeCheck?: CreateLifeCheck | undefined;
   /** Decides which messages pass. Default: all do. */
   readonly createGuard?: CreateGuard | undefined;
+  /** Sees what passes between the bridge and the server. Default: nothing is recorded. */
+  readonly taps?: MessageTaps | undefined;
   /** Client name for trials of a server that could not be reached. Default: only clients try it. */
   readonly trialClient?: Implementation | undefined;
   readonly deps: Deps;
@@ -90,11 +93,11 @@ export function createSessionDialer(options: UrlConnectorOptions, knowledge: Ses
 }
 
 export function connectorOptions(options: UrlConnectorOptions): RemoteConnectorOptions {
-  const { target, remote, maxMessageBytes, tracing, createLifeCheck, createGuard, reachability, deps } = options;
+  const { target, remote, maxMessageBytes, tracing, createLifeCheck, createGuard, taps, reachability, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
   const scanner = new EnvelopeScanner();
-  const watching = { createLifeCheck, createGuard, reachability };
+  const watching = { createLifeCheck, createGuard, taps, reachability };
   return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, ...watching, deps };
 }
 

@@ -5,5 +5,5 @@ import { HttpSseLink } from './link.ts';
 
 /** Creates sessions with a server over HTTP+SSE, the transport of revision 2024-11-05. */
 export function createHttpSseConnector(options: RemoteConnectorOptions): Connector {
-  return new RemoteConnector(options, (shared) => new HttpSseLink(shared));
+  return new RemoteConnector(options, (shared) => new HttpSseLink(shared), { transport: 'http-sse', era: 'legacy' });
 }

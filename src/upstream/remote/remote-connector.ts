@@ -1,6 +1,7 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import type { TappedConnection } from '../../relay/message-tap.ts';
 import type { CallContext } from '../../relay/ports.ts';
 import type { Readiness } from '../../relay/readiness.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
@@ -39,14 +40,17 @@ export class RemoteConnector implements Connector {
   readonly environment: ServerEnvironment;
   readonly #options: RemoteConnectorOptions;
   readonly #create: ConnectRemote;
+  readonly #tapped: TappedConnection | undefined;
   readonly #connections = new Set<Connection>();
   readonly #farewells = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(options: RemoteConnectorOptions, create: ConnectRemote) {
+  /** @param tapped describes the connections in recordings. Undefined where they are tapped by another connector. */
+  constructor(options: RemoteConnectorOptions, create: ConnectRemote, tapped?: TappedConnection) {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#create = create;
+    this.#tapped = tapped;
     const { deps, credentials: _, reachability: __, ...remote } = options;
     this.environment = { ...remote, idWarnings: new IdWarnings(this.name, deps.log), log: deps.log };
   }
@@ -81,6 +85,7 @@ export class RemoteConnector implements Connector {
       },
       client,
     );
+    if (this.#tapped !== undefined) connection.tap = this.#options.taps?.connection(this.#tapped);
     connection.guard = this.#options.createGuard?.(
       connection,
       client.kind === 'calls' ? client.context.principal : undefined,

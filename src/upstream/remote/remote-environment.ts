@@ -7,6 +7,7 @@ import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { traceHeadersOf } from '../../mcp/classify/trace-context.ts';
 import type { Call, Lane } from '../../relay/call.ts';
+import type { MessageTaps } from '../../relay/message-tap.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
@@ -32,6 +33,8 @@ export interface RemoteConnectorOptions {
   readonly createLifeCheck?: CreateLifeCheck | undefined;
   /** Decides which messages pass. Default: all do. */
   readonly createGuard?: CreateGuard | undefined;
+  /** Sees what passes between the bridge and the server. Default: nothing is recorded. */
+  readonly taps?: MessageTaps | undefined;
   readonly deps: Deps;
 }
 

@@ -8,7 +8,7 @@ import { StreamableLink } from './link.ts';
 
 /** Creates sessions with a server over Streamable HTTP, in all revisions that have sessions. */
 export function createStreamableConnector(options: RemoteConnectorOptions): Connector {
-  return new RemoteConnector(options, connect);
+  return new RemoteConnector(options, connect, { transport: 'streamable-http', era: 'legacy' });
 }
 
 function connect(shared: RemoteLinkOptions, client: RemoteClient): StreamableLink {

@@ -3,7 +3,7 @@ import type { Call } from '../../relay/call.ts';
 import { CallsOverLinks } from '../../relay/call-over-link.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import { asSessionDialer } from '../connection.ts';
-import { RemoteConnector } from '../remote/remote-connector.ts';
+import { type ConnectRemote, RemoteConnector } from '../remote/remote-connector.ts';
 import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import { StatelessLink } from './link.ts';
 import { StatelessServer } from './server-state.ts';
@@ -19,7 +19,7 @@ export interface StatelessDialerOptions extends RemoteConnectorOptions {
 
 /** Creates the dialer of a modern server over Streamable HTTP, which has no sessions. */
 export function createStatelessDialer({ doubted, ...options }: StatelessDialerOptions): UpstreamDialer {
-  const connections = new RemoteConnector(options, (link, client) => {
+  const connect: ConnectRemote = (link, client) => {
     // The requests of a session are translated between the eras, and their callers are not known.
     const context = client.kind === 'calls' ? client.context : undefined;
     return new StatelessLink({
@@ -28,13 +28,14 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
       tools: server.toolsOf(context?.principal),
       server,
     });
-  });
+  };
+  const connections = new RemoteConnector(options, connect, { transport: 'streamable-http', era: 'modern' });
   const { environment } = connections;
   const server = new StatelessServer({ environment, reachable: (error) => connections.noteReachable(error), doubted });
   const calls = new SoleCalls(server);
-  const isGuarded = options.createGuard !== undefined;
-  // Only connections are guarded, so each request gets one.
-  const guardedCalls = new CallsOverLinks((owner, call) =>
+  const isWatched = options.createGuard !== undefined || options.taps !== undefined;
+  // Only connections are guarded and recorded, so each request gets one.
+  const watchedCalls = new CallsOverLinks((owner, call) =>
     connectCalls(owner, { principal: call.principal, headers: call.lane.headers }),
   );
   const sessions = asSessionDialer(connections);
@@ -48,7 +49,7 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
     dialCalls: connectCalls,
     callServer() {
       connections.checkOpen();
-      return isGuarded ? guardedCalls : calls;
+      return isWatched ? watchedCalls : calls;
     },
     close() {
       calls.close(SHUTTING_DOWN);

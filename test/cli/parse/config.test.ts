@@ -118,6 +118,7 @@ const defaults = {
     usage: undefined,
     audit: undefined,
     traces: undefined,
+    recording: undefined,
   },
   cluster: undefined,
   log: { level: 'info', format: 'json' },
@@ -300,6 +301,11 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   usage: ['true'],
   auditFile: ['audit.jsonl'],
   auditRequired: ['true'],
+  record: ['record.jsonl'],
+  recordSecrets: ['true'],
+  recordMaxMessage: ['1m'],
+  recordMaxSize: ['10m'],
+  inspect: ['false'],
   stateDir: ['state'],
   accept: ['pins.json'],
   url: ['http://127.0.0.1:8000'],
@@ -435,6 +441,11 @@ const observed = {
   usage: { stateDirectory: '/work-dir/state' },
   audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
   traces: undefined,
+  recording: {
+    file: { path: '/work-dir/record.jsonl', secrets: 'kept', maxFileBytes: 10 * 2 ** 20 },
+    feed: 'off',
+    maxMessageBytes: 2 ** 20,
+  },
 };
 const cluster = {
   store: {

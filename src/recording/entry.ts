@@ -1,0 +1,33 @@
+import type { Frame } from '../wire/frame.ts';
+import type { MessageFacts, RecordedDirection } from './recorded-message.ts';
+
+/** What a recording says of all messages of one tap. */
+export type Origin = Pick<MessageFacts, 'side' | 'server' | 'client' | 'session' | 'carrier' | 'era'>;
+
+/** The tap of an entry, which the messages of other taps can join with a call. */
+export interface JoiningTap {
+  /** Called when a message that this tap has recorded turns out to belong to this call. */
+  joined(entry: Entry): void;
+}
+
+/** A message that is recorded. */
+export interface Entry {
+  readonly atMs: number;
+  readonly frame: Frame;
+  readonly origin: Origin;
+  readonly tap: JoiningTap;
+  readonly direction: RecordedDirection;
+  /** Number of the client's call. 0 while no call is known that the message belongs to. */
+  call: number;
+}
+
+/** Collects the messages of all taps. */
+export interface Journal {
+  /** The message that is being handled. */
+  readonly current: Entry | undefined;
+  nextCall(): number;
+  /** Records a message. */
+  add(message: Omit<Entry, 'atMs'>): Entry;
+  /** Calls `handle`. What is sent meanwhile is caused by the message of this entry. */
+  handle(entry: Entry, handle: () => void): void;
+}

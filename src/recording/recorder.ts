@@ -1,0 +1,153 @@
+import type { Clock } from '../deps.ts';
+import type { MessageTaps, TappedClient } from '../relay/message-tap.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { Entry, Journal, Origin } from './entry.ts';
+import { recordedLine } from './recorded-message.ts';
+import { type MessageFormat, type ShownMessage, showMessage } from './shown-message.ts';
+import { CallTap, ConnectionTap, SessionTap } from './taps.ts';
+
+/** Gets the lines of a recording, such as a file. */
+export interface RecordingSink {
+  readonly format: MessageFormat;
+  /** Takes lines without their line breaks. Never waits. */
+  take(lines: readonly string[]): void;
+}
+
+export interface RecorderOptions {
+  readonly clock: Clock;
+  /** Milliseconds since 1970. */
+  readonly wallClock: () => number;
+  readonly sinks: readonly RecordingSink[];
+}
+
+/** Time for which messages are collected, so that a batch of lines costs one write. */
+const COLLECT_MS = 50;
+/** Messages that are collected at most, and their bytes, since each may keep a larger buffer in memory. */
+const MAX_COLLECTED = 256;
+const MAX_COLLECTED_BYTES = 256 * 1024;
+
+/**
+ * Collects the messages of all taps in their order, and writes their lines. The message that is being handled is the
+ * cause of those that are sent meanwhile, which is how most messages find the call that they belong to.
+ */
+export class Recorder implements Journal {
+  readonly #options: RecorderOptions;
+  #entries: Entry[] = [];
+  #bytes = 0;
+  #cancelTimer: (() => void) | undefined;
+  #current: Entry | undefined;
+  #lastSeq = 0;
+  #lastCall = 0;
+  #lastSession = 0;
+  #lastConnection = 0;
+  #latestAtMs = Number.NaN;
+  #latestAt = '';
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the taps of the server with this name. */
+  tapsOf(server: string): MessageTaps {
+    return {
+      session: (client) => {
+        this.#lastSession += 1;
+        return new SessionTap(this, { ...originOf(server, client), session: `s${this.#lastSession}` });
+      },
+      call: (client) => new CallTap(this, originOf(server, client)),
+      connection: ({ transport, era }) => {
+        this.#lastConnection += 1;
+        const session = `c${this.#lastConnection}`;
+        const client = undefined;
+        return new ConnectionTap(this, {
+          ...{ side: 'server', server, client, session, carrier: transport, era: era ?? 'legacy' },
+          isEraKnown: era !== undefined,
+        });
+      },
+    };
+  }
+
+  get current(): Entry | undefined {
+    return this.#current;
+  }
+
+  nextCall(): number {
+    this.#lastCall += 1;
+    return this.#lastCall;
+  }
+
+  add(message: Omit<Entry, 'atMs'>): Entry {
+    const entry = { ...message, atMs: this.#options.wallClock() };
+    this.#entries.push(entry);
+    this.#bytes += entry.frame.bytes.length;
+    if (this.#entries.length >= MAX_COLLECTED || this.#bytes >= MAX_COLLECTED_BYTES) this.flush();
+    else this.#cancelTimer ??= this.#options.clock.after(COLLECT_MS, () => this.flush());
+    return entry;
+  }
+
+  handle(entry: Entry, handle: () => void): void {
+    const outer = this.#current;
+    this.#current = entry;
+    try {
+      handle();
+    } finally {
+      this.#current = outer;
+    }
+  }
+
+  /** Writes the lines of all collected messages. */
+  flush(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const entries = this.#entries;
+    this.#entries = [];
+    this.#bytes = 0;
+    if (entries.length === 0) return;
+    const firstSeq = this.#lastSeq + 1;
+    this.#lastSeq += entries.length;
+    const written = new Map<string, readonly string[]>();
+    for (const sink of this.#options.sinks) {
+      const { secrets, maxMessageBytes } = sink.format;
+      const key = `${secrets} ${maxMessageBytes}`;
+      const lines = written.get(key) ?? this.#linesOf(entries, firstSeq, sink.format);
+      written.set(key, lines);
+      if (lines.length > 0) sink.take(lines);
+    }
+  }
+
+  #linesOf(entries: readonly Entry[], firstSeq: number, format: MessageFormat): readonly string[] {
+    const lines: string[] = [];
+    // The two sides of a call that passes unchanged have the same frames.
+    const shown = new Map<Frame, ShownMessage | undefined>();
+    for (const [index, { frame, origin, direction, call, atMs }] of entries.entries()) {
+      const known = shown.get(frame);
+      const message = known ?? showMessage(frame, format);
+      if (known === undefined) shown.set(frame, message);
+      if (message === undefined) continue;
+      const facts = {
+        ...origin,
+        at: this.#textOf(atMs),
+        seq: firstSeq + index,
+        direction,
+        call: call || undefined,
+        bytes: frame.bytes.length,
+        hidden: message.hidden || undefined,
+        cut: message.isCut || undefined,
+      };
+      lines.push(recordedLine(facts, message.text));
+    }
+    return lines;
+  }
+
+  #textOf(atMs: number): string {
+    if (atMs !== this.#latestAtMs) {
+      this.#latestAtMs = atMs;
+      this.#latestAt = new Date(atMs).toISOString();
+    }
+    return this.#latestAt;
+  }
+}
+
+function originOf(server: string, { transport, era, name }: TappedClient): Origin {
+  return { side: 'client', server, client: name, session: undefined, carrier: transport, era };
+}
