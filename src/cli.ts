@@ -19,7 +19,7 @@ import {
   superviseBridge,
 } from './cli/lifecycle.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
-import type { reportUsage, TopRequest } from './cli/looking.ts';
+import type { reportUsage, TopRequest, ViewCommand } from './cli/looking.ts';
 import type { CommandLineOptions } from './cli/options/option-table.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { RemoteSurroundings } from './cli/parse/servers/remote.ts';
@@ -69,6 +69,7 @@ export interface CliHost {
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
   reportUsage: typeof reportUsage;
   showTop(command: BridgeCommand, around: RemoteSurroundings, request: TopRequest): Promise<void>;
+  showView(command: ViewCommand, around: RemoteSurroundings, request: TopRequest): Promise<void>;
   /** Returns what `login --status` prints. */
   showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
   changeLogins(job: LoginJob, log: Logger): Promise<string>;
@@ -110,6 +111,8 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
       case 'info':
         host.stdout.write(await host.showInfo(commandLine.options, host));
         return;
+      case 'view':
+        return await view(commandLine, host);
       case 'bridge':
         return await run(commandLine, host);
     }
@@ -273,6 +276,20 @@ async function look(command: BridgeCommand, host: CliHost): Promise<void> {
   const interruption = listenForSignals(host.events, (code) => host.exit(code));
   await host.showTop(command, around, { color, signal: interruption.signal });
   host.setExitCode(0);
+}
+
+/** Runs `view`, whose output goes to stdout. */
+async function view(command: ViewCommand, host: CliHost): Promise<void> {
+  const color = allowsColor(host.stdout.isTTY === true, host.env);
+  const interruption = listenForSignals(host.events, (code) => host.exit(code));
+  // Keeps the process alive while nothing is recorded.
+  const held = setInterval(() => undefined, MAX_TIMER_MS);
+  try {
+    await host.showView(command, { ...host, readFile: readTextFile }, { color, signal: interruption.signal });
+    host.setExitCode(0);
+  } finally {
+    clearInterval(held);
+  }
 }
 
 /**
@@ -444,6 +461,10 @@ export function main(files?: BuiltFiles): Promise<void> {
       const stdin = isatty(0) ? process.stdin : undefined;
       const devices = { stdin, stdout: process.stdout, events: process };
       return (await import('./cli/looking.ts')).showTop(command, around, { ...request, ...devices });
+    },
+    showView: async (command, around, request) => {
+      const devices = { stdout: process.stdout, stderr: process.stderr };
+      return (await import('./cli/looking.ts')).showView(command, around, { ...request, ...devices });
     },
     runProbe: async (request, log) => {
       const [{ probeServers }, { createSystemDeps }] = await Promise.all([

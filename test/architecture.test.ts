@@ -75,6 +75,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'collections',
     'mcp',
     'wire',
+    'io',
+    // The view of a recording looks like that of a running bridge.
+    'observe/top',
+    'printable.ts',
     'http/headers.ts',
     'http/server/respond.ts',
     'errors.ts',
@@ -155,6 +159,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',
     'observe/top/terminal-screen.ts',
+    'recording/view/run-view.ts',
     'http/addresses.ts',
     'http/socket-addresses.ts',
     'http/server/listen-addresses.ts',

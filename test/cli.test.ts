@@ -61,6 +61,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     },
     reportUsage: async () => ({ report: 'nobody\n', exitCode: 75 }),
     showTop: async () => undefined,
+    showView: async () => undefined,
     showLogins: async () => '',
     changeLogins: async () => '',
     runPin: async () => '',

@@ -29,6 +29,8 @@ export type CommandLine =
   /** `words` are tools, or a file. */
   | { readonly kind: 'pin'; readonly options: CommandLineOptions; readonly words: readonly string[] }
   | { readonly kind: 'info'; readonly options: CommandLineOptions }
+  /** `words` are a file, or the URL of a running bridge. */
+  | { readonly kind: 'view'; readonly options: CommandLineOptions; readonly words: readonly string[] }
   | BridgeCommand;
 
 export interface BridgeCommand {
@@ -87,6 +89,11 @@ export function parseCommandLine(
     refuseMistakes({ head, parsed, verb, stray: undefined, command, platform });
     if (positionals.length > 0 || command !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', INFO_TAKES_NOTHING);
     return { kind: 'info', options: collectOptions(parsed) };
+  }
+  if (verb === 'view') {
+    refuseMistakes({ head, parsed, verb, stray: undefined, command: undefined, platform });
+    // A file whose name begins with a hyphen comes after `--`.
+    return { kind: 'view', words: [...positionals, ...(command ?? [])], options: collectOptions(parsed) };
   }
   const urls = positionals.filter(isUrlLike);
   const isLooking = verb === 'report' || verb === 'top';

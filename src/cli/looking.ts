@@ -1,11 +1,13 @@
-/** The verbs `report` and `top`, which show what bridges have recorded. */
+/** The verbs `report`, `top` and `view`, which show what bridges have counted and recorded, and what they do. */
 import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
 import { readSmallFile } from '../io/bounded-file.ts';
 import type { TopOutput } from '../observe/top/run-top.ts';
 import type { Keyboard, TopTerminal } from '../observe/top/terminal-screen.ts';
+import type { ViewOutput } from '../recording/view/run-view.ts';
 import type { BridgeCommand } from './command-line.ts';
-import { type LookedAt, parseReport, parseTop } from './parse/looking.ts';
+import type { CommandLineOptions } from './options/option-table.ts';
+import { type LookedAt, parseReport, parseTop, parseView } from './parse/looking.ts';
 import type { RemoteSurroundings } from './parse/servers/remote.ts';
 import { systemClock } from './system-deps.ts';
 
@@ -61,6 +63,50 @@ export async function showTop(
   if (ending.kind === 'failed') throw new BridgeError(ending.code, ending.message);
 }
 
+/** The arguments of `mcp-portage view`. */
+export interface ViewCommand {
+  readonly options: CommandLineOptions;
+  readonly words: readonly string[];
+}
+
+export interface ViewDevices {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+/** Shows a recording, or the messages of a running bridge until the signal. Rejects with a BridgeError. */
+export async function showView(
+  command: ViewCommand,
+  around: RemoteSurroundings,
+  { color, signal, stdout, stderr }: TopRequest & ViewDevices,
+): Promise<void> {
+  const { source, filter, format } = parseView(command, around);
+  const { runView } = await import('../recording/view/run-view.ts');
+  await runView({
+    source: source.kind === 'bridge' ? { ...source, token: readToken(source) } : source,
+    filter,
+    format,
+    output: { columns: () => stdout.columns ?? DEFAULT_VIEW_COLUMNS, color, write: (text) => writeTo(stdout, text) },
+    tell: (text) => void stderr.write(`mcp-portage: ${text}\n`),
+    clock: systemClock,
+    wallClock: Date.now,
+    signal,
+  });
+}
+
+/** Waits for a slow reader, so that a recording of any size takes little memory. */
+function writeTo(stdout: NodeJS.WriteStream, text: string): ReturnType<ViewOutput['write']> {
+  if (stdout.write(text)) return Promise.resolve(stdout.writable ? 'open' : 'closed');
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      for (const event of ['drain', 'close', 'error']) stdout.off(event, settle);
+      resolve(stdout.writable ? 'open' : 'closed');
+    };
+    if (!stdout.writable) return settle();
+    for (const event of ['drain', 'close', 'error']) stdout.on(event, settle);
+  });
+}
+
 function topOutput({ stdin, stdout, events }: TopDevices, hasColors: boolean): TopOutput {
   const write = (text: string): void => void stdout.write(text);
   const columns = (): number => stdout.columns ?? DEFAULT_COLUMNS;
@@ -103,9 +149,10 @@ function keyboardAt(stdin: NodeJS.ReadStream): Keyboard {
 }
 
 const DEFAULT_COLUMNS = 120;
+const DEFAULT_VIEW_COLUMNS = 100;
 const DEFAULT_ROWS = 40;
 
-function readToken({ token }: LookedAt): string | undefined {
+function readToken({ token }: Pick<LookedAt, 'token'>): string | undefined {
   return token && textOf(token);
 }
 

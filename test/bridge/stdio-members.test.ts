@@ -13,7 +13,13 @@ import { assertGone } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ECHO = { command: process.execPath, args: [fixture('echo')] };
-const UNSEEN = { observer: undefined, tracer: undefined, refusal: undefined, observeServer: undefined, tapsOf: undefined };
+const UNSEEN = {
+  observer: undefined,
+  tracer: undefined,
+  refusal: undefined,
+  observeServer: undefined,
+  tapsOf: undefined,
+};
 
 test('each session with a member is a process of its own, which ends with the bridge', async (t) => {
   const { deps, entries } = createTestDeps();

@@ -43,6 +43,7 @@ testInBash('completes the verbs, the shells and the values of a choice', (t) => 
     'snippet',
     'report',
     'top',
+    'view',
     'login',
     'logout',
     'pin',
@@ -170,6 +171,7 @@ testInFish('fish completes the verbs, the shells, the topics of help and the val
     'serve',
     'snippet',
     'top',
+    'view',
   ]);
   t.deepEqual([...completeInFish('mcp-portage completion ')].sort(), ['bash', 'fish', 'zsh']);
   t.deepEqual(completeInFish('mcp-portage help lim'), ['limits']);

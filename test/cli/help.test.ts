@@ -26,7 +26,7 @@ Common options
 More commands
   snippet        Print the configuration of a host for what is served
   report         Report who uses what, and whether HTTP+SSE can go
-  top            Show a running bridge in the terminal
+  top, view      Show a running bridge in the terminal, or recorded messages
   login, logout  Log in to a remote server ahead of time, and out again
   completion     Print a completion script for bash, zsh or fish
 
@@ -68,7 +68,8 @@ More commands
                  is served
   report         Report who uses what, and whether HTTP+SSE
                  can go
-  top            Show a running bridge in the terminal
+  top, view      Show a running bridge in the terminal, or
+                 recorded messages
   login, logout  Log in to a remote server ahead of time,
                  and out again
   completion     Print a completion script for bash, zsh or
@@ -100,6 +101,9 @@ Usage
   mcp-portage snippet [--for <host>] --config <file>    for all servers of a file
   mcp-portage report [--since <time>] [--url <url>]     report on who uses what
   mcp-portage top <url>                                 show who is connected and what runs
+  mcp-portage view [options] <file>                     show what --record wrote to this file
+  mcp-portage view [options] <url>                      follow a bridge that was started with
+                                                        --inspect
   mcp-portage login [options] <url>                     log in to a remote server
   mcp-portage login --config <file> [<name>...]         log in to the servers of a file
   mcp-portage login --status                            list the logins that are kept
@@ -361,8 +365,8 @@ Observing: status, metrics, usage and audit
   --audit-file <file>                  Write one line of JSON per call to this file
   --audit-required                     Refuse calls while the audit file cannot be written
 
-Reports (probe, report)
-  --json                               Print the report as JSON
+Reports (probe, report, view)
+  --json                               Print JSON, for programs
   --timeout <duration>                 Time limit for the whole probe [15s; 2m for a command, 5m
                                        with a login]
 
@@ -372,6 +376,15 @@ Usage (report)
   --all                                Report on all replicas behind the address, including those
                                        that are gone, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
+
+Recordings (view)
+  --follow                             Go on with what is recorded from now on, also after a
+                                       rotation
+  --errors                             Show only calls that did not succeed
+  --method <glob>                      Show only calls of this method, such as 'tools/*'
+  --client <glob>                      Show only what clients of this name sent and got
+  --server <glob>                      Show only what servers of this name sent and got
+  --full                               Show all messages of each call, at both sides of the bridge
 
 Pins of tools (pin)
   --accept <file>                      Accept the tools that have changed or appeared since they
@@ -408,6 +421,8 @@ Examples
                                                             for the settings of Cursor
   mcp-portage report --since 30d --json                     for scripts; exits with 0 when HTTP+SSE
                                                             can go
+  mcp-portage view --errors session.jsonl                   what went wrong
+  mcp-portage view --full --method 'tools/*' session.jsonl  calls of tools with all messages
 
 Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS, --no-sse is
 MCP_PORTAGE_SSE=false; lists are separated by commas, headers by line breaks. Durations are 500ms,
@@ -502,6 +517,7 @@ test('every group has a page, unless a command of its name has all of its option
   for (const [group, verb] of [
     ['probe', 'probe'],
     ['report', 'report'],
+    ['view', 'view'],
     ['pin', 'pin'],
     ['snippet', 'snippet'],
   ] as const) {
@@ -509,7 +525,7 @@ test('every group has a page, unless a command of its name has all of its option
     const text = help(100, { kind: 'verb', verb });
     for (const option of OPTIONS.filter((each) => each.group === group)) t.true(showsOption(text, option), option.name);
   }
-  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 4);
+  t.is(GROUP_TOPICS.length, Object.keys(OPTION_GROUPS).length - 5);
 });
 
 test('the help of a group names only what the command takes that stands before it', (t) => {
@@ -556,7 +572,8 @@ test('the commands of the help are accepted', (t) => {
   const examples = commands.filter((command) => !/[[<|]/.test(command)).map((command) => command.trim().split(' '));
   t.true(examples.length >= 5);
   for (const [, ...argv] of examples) {
-    const kind = argv.includes('--status') ? 'logins' : argv[0] === 'help' ? 'help' : 'bridge';
+    const own = argv[0] === 'help' || argv[0] === 'view' ? argv[0] : 'bridge';
+    const kind = argv.includes('--status') ? 'logins' : own;
     t.is(parseCommandLine(argv).kind, kind, argv.join(' '));
   }
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
-import { parseReport, parseTop } from '../../src/cli/parse/looking.ts';
+import { parseReport, parseTop, parseView } from '../../src/cli/parse/looking.ts';
 import { parseSnippet } from '../../src/cli/parse/servers/snippet.ts';
 import { read } from '../cli/config-file/read-text.ts';
 import { REPOSITORY, startBridge } from '../support/bridge.ts';
@@ -56,7 +56,7 @@ const ENV = {
   HUB_URL: 'wss://hub.example.com/mcp/',
   HOME: '/home/me',
 };
-const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout', 'pin', 'info'];
+const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'view', 'login', 'logout', 'pin', 'info'];
 const around = {
   cwd: '/',
   env: ENV,
@@ -86,6 +86,7 @@ for (const line of written) {
     const file = await read(CLIENT_FILE, { env: ENV });
     t.notThrows(() => {
       const commandLine = parseCommandLine(words);
+      if (commandLine.kind === 'view') return void parseView(commandLine, around);
       if (commandLine.kind !== 'bridge') return;
       const given = commandLine.options.has('config') ? file : undefined;
       switch (commandLine.verb) {

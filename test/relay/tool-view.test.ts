@@ -72,7 +72,12 @@ test('modern calls are filtered as sessions are, and so are notifications that c
   const listed = bench.open({ id: 2, method: 'tools/list' });
   listed.says({ id: 2, result: { tools: [{ name: 'a' }, { name: 'secret' }] } });
   t.like(listed.client.heard, [{ id: 2, result: { tools: [{ name: 'a' }] } }]);
-  const caller = { transport: 'streamable-http' as const, principal: 'anonymous', environment: undefined, headers: undefined };
+  const caller = {
+    transport: 'streamable-http' as const,
+    principal: 'anonymous',
+    environment: undefined,
+    headers: undefined,
+  };
   bench.modernCalls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
   t.is(bench.dialer.dialed.length, 1);
 });

@@ -81,7 +81,13 @@ function showStatus(
     snippets: (host, server) => snippetFor(host as HostName, server, token),
   });
   const detailOf = (server: string): ServerDetail => records.detailOf(server);
-  const { assets, data, close } = createStatusRoutes({ status, detailOf, clock: deps.clock, others: replicas });
+  const { assets, data, close } = createStatusRoutes({
+    status,
+    detailOf,
+    clock: deps.clock,
+    messages: feed === undefined ? 'hidden' : 'shown',
+    others: replicas,
+  });
   return [
     {
       observer: activity,

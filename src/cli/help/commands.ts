@@ -41,7 +41,7 @@ export const COMMON_OPTIONS: readonly { readonly name: OptionName; readonly brie
 export const MORE_COMMANDS: readonly Row[] = [
   { left: 'snippet', right: 'Print the configuration of a host for what is served' },
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
-  { left: 'top', right: 'Show a running bridge in the terminal' },
+  { left: 'top, view', right: 'Show a running bridge in the terminal, or recorded messages' },
   { left: 'login, logout', right: 'Log in to a remote server ahead of time, and out again' },
   { left: 'info', right: 'Describe this installation for a bug report' },
   { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
@@ -146,6 +146,19 @@ export const COMMANDS: readonly Command[] = [
     usage: [{ left: 'mcp-portage top <url>', right: 'show who is connected and what runs' }],
     own: ['all', 'statusToken'],
     examples: [],
+  },
+  {
+    verb: 'view',
+    about: 'shows the messages of a recording, or of a running bridge, as calls',
+    usage: [
+      { left: 'mcp-portage view [options] <file>', right: 'show what --record wrote to this file' },
+      { left: 'mcp-portage view [options] <url>', right: 'follow a bridge that was started with --inspect' },
+    ],
+    own: ['follow', 'errors', 'method', 'client', 'server', 'full', 'json', 'statusToken'],
+    examples: [
+      { left: 'mcp-portage view --errors session.jsonl', right: 'what went wrong' },
+      { left: "mcp-portage view --full --method 'tools/*' session.jsonl", right: 'calls of tools with all messages' },
+    ],
   },
   {
     verb: 'login',

@@ -41,13 +41,14 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   snippet: '`snippet` only prints what to paste',
   report: '`report` only says who uses what',
   top: '`top` only looks at a running bridge',
+  view: '`view` only shows what was recorded',
   login: '`login` only logs in',
   logout: '`logout` only forgets a login',
   pin: '`pin` only shows a file with pins, or accepts tools',
   info: '`info` only describes this installation',
 };
 
-const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout', 'pin', 'info'];
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'view', 'login', 'logout', 'pin', 'info'];
 
 /**
  * Suggests options with this word in their names: `--timeout` is for `probe`, and others are called `--connect-timeout`

@@ -61,8 +61,8 @@ import {
 
 /**
  * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
- * for hosts, `report` on their use, show it live in `top`, `login` or `logout`, accept changed tools with `pin`, and give `info` for a
- * bug report.
+ * for hosts, `report` on their use, show it live in `top`, `view` the messages of a recording, `login` or `logout`,
+ * accept changed tools with `pin`, and give `info` for a bug report.
  */
 export const BRIDGE_VERBS = [
   'serve',
@@ -71,6 +71,7 @@ export const BRIDGE_VERBS = [
   'snippet',
   'report',
   'top',
+  'view',
   'login',
   'logout',
   'pin',
@@ -593,7 +594,7 @@ const OBSERVING = group(
     statusToken: value(
       named('env:NAME|file:PATH', tokenSource('statusToken')),
       'Token that opens /status and /metrics, and nothing else',
-      { verbs: ['serve', 'report', 'top'] },
+      { verbs: ['serve', 'report', 'top', 'view'] },
     ),
     metrics: flag('Serve Prometheus metrics at /metrics'),
     usage: flag('Count who uses what, deprecated features included, for mcp-portage report', {
@@ -618,9 +619,9 @@ const OBSERVING = group(
 );
 
 const PROBE = group(
-  { title: 'Reports (probe, report, info)', scope: 'call', verbs: ['probe'] },
+  { title: 'Reports (probe, report, view, info)', scope: 'call', verbs: ['probe'] },
   {
-    json: flag('Print the report as JSON', { verbs: ['probe', 'report', 'info'] }),
+    json: flag('Print JSON, for programs', { verbs: ['probe', 'report', 'view', 'info'] }),
     timeout: value(positiveDuration, 'Time limit for the whole probe', {
       defaultNote: '15s; 2m for a command, 5m with a login',
     }),
@@ -646,6 +647,18 @@ const REPORT = group(
       { verbs: ['report', 'top'] },
     ),
     since: value(period, 'How far back the report looks', { default: '30d' }),
+  },
+);
+
+const VIEW = group(
+  { title: 'Recordings (view)', scope: 'call', verbs: ['view'] },
+  {
+    follow: flag('Go on with what is recorded from now on, also after a rotation'),
+    errors: flag('Show only calls that did not succeed'),
+    method: value(namePattern, "Show only calls of this method, such as 'tools/*'"),
+    client: value(namePattern, 'Show only what clients of this name sent and got'),
+    server: value(namePattern, 'Show only what servers of this name sent and got'),
+    full: flag('Show all messages of each call, at both sides of the bridge'),
   },
 );
 
@@ -688,6 +701,7 @@ export const OPTION_GROUPS = {
   observing: OBSERVING,
   probe: PROBE,
   report: REPORT,
+  view: VIEW,
   pin: PIN,
   snippet: SNIPPET,
   logging: LOGGING,
@@ -710,6 +724,7 @@ type Rows = (typeof SERVERS)['rows'] &
   (typeof OBSERVING)['rows'] &
   (typeof PROBE)['rows'] &
   (typeof REPORT)['rows'] &
+  (typeof VIEW)['rows'] &
   (typeof PIN)['rows'] &
   (typeof SNIPPET)['rows'] &
   (typeof LOGGING)['rows'];

@@ -54,17 +54,21 @@ export interface ShownStatus {
   readonly status: Status;
   readonly detailOf: DetailOf;
   readonly clock: Clock;
+  /** Whether the page has messages, which it reads at `/status/messages`. */
+  readonly messages: 'shown' | 'hidden';
   /** Undefined: this bridge is the only one, and its status is that of all. */
   readonly others: OtherReplicas | undefined;
 }
 
-export function createStatusRoutes({ status, detailOf, clock, others }: ShownStatus): StatusRoutes {
+export function createStatusRoutes({ status, detailOf, clock, messages, others }: ShownStatus): StatusRoutes {
   const stream = new StatusStream(status, detailOf, clock);
-  const all = others && createRoutesOfAll({ status, detailOf, clock, others });
+  const all = others && createRoutesOfAll({ status, detailOf, clock, messages, others });
   const show: StatusRoute = (_request, response, query) =>
     respondJson(response, 200, withDetail(status(), detailOf, serverIn(query)));
   const watch: StatusRoute = (_request, response, query) => stream.watch(response, serverIn(query));
-  const assets = Object.entries(ASSETS).map(([path, asset]) => [path, only(GET_OR_HEAD, assetRoute(asset))] as const);
+  const assets = Object.entries(ASSETS).map(
+    ([path, asset]) => [path, only(GET_OR_HEAD, assetRoute(asset, messages))] as const,
+  );
   return {
     assets: new Map(assets),
     data: new Map([
@@ -114,12 +118,15 @@ function createRoutesOfAll({ status, detailOf, clock, others }: ShownStatus & { 
   };
 }
 
-function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): StatusRoute {
+function assetRoute(
+  { name, type }: (typeof ASSETS)[keyof typeof ASSETS],
+  messages: ShownStatus['messages'],
+): StatusRoute {
   return (_request, response) => {
     // The page is loaded on demand, as most bridges never serve it.
     import('./page/status-page.ts').then(
-      ({ PAGE }) => {
-        const body = Buffer.from(PAGE[name]);
+      ({ PAGE, PAGE_WITH_MESSAGES }) => {
+        const body = Buffer.from((messages === 'shown' ? PAGE_WITH_MESSAGES : PAGE)[name]);
         response.writeHead(200, { ...ASSET_HEADERS, 'Content-Type': type, 'Content-Length': body.length }).end(body);
       },
       (cause: unknown) => {

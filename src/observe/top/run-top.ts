@@ -1,9 +1,6 @@
-import { type ErrorEvent, EventSource, type FetchLikeResponse } from 'eventsource';
 import type { Clock } from '../../deps.ts';
-import { fetchOverSocket } from '../../http/client/socket-agent.ts';
-import { showUrl } from '../../http/shown-url.ts';
-import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-addresses.ts';
 import type { StatusDocument } from '../status/status-document.ts';
+import { BridgeEvents, nameBridge, nameOf, refusalMessage, urlBelowStatus } from './bridge-events.ts';
 import type { Key } from './keys.ts';
 import { renderScreen, renderText } from './render-top.ts';
 import { TerminalScreen, type TopTerminal } from './terminal-screen.ts';
@@ -61,7 +58,7 @@ class Top {
   readonly #end: (ending: TopEnding) => void;
   readonly #url: URL;
   readonly #screen: TerminalScreen | undefined;
-  #source: EventSource | undefined;
+  #events: BridgeEvents | undefined;
   #stopRedrawing: (() => void) | undefined;
   #stopWaiting: (() => void) | undefined;
   #status: StatusDocument | undefined;
@@ -88,13 +85,19 @@ class Top {
     const { signal, output, clock } = this.#options;
     if (signal.aborted) return this.#end({ kind: 'ended' });
     signal.addEventListener('abort', this.#aborted);
-    const source = new EventSource(this.#url, { fetch: (url, init) => this.#fetch(url, init) });
-    this.#source = source;
-    source.addEventListener('status', ({ data }) => this.#received(data, (members) => members));
-    source.addEventListener('change', ({ data }) =>
-      this.#received(data, (members) => ({ ...this.#status, ...members })),
-    );
-    source.addEventListener('error', (event) => this.#broke(event));
+    this.#events = new BridgeEvents({
+      url: this.#url,
+      token: this.#options.token,
+      maxEventBytes: MAX_EVENT_BYTES,
+      types: {
+        status: (data) => this.#received(data, (members) => members),
+        change: (data) => this.#received(data, (members) => ({ ...this.#status, ...members })),
+      },
+      opened: () => undefined,
+      lost: () => this.#lost(),
+      refused: (status) => this.#refused(status),
+      exceeded: () => this.#fail(noStatusOf(this.#url)),
+    });
     if (output.kind === 'screen') this.#stopRedrawing = clock.every(REDRAW_MS, () => this.#draw());
     this.#stopWaiting = clock.after(FIRST_STATUS_MS, () => this.#tookTooLong());
   }
@@ -102,24 +105,6 @@ class Top {
   #tookTooLong(): void {
     const message = `${nameOf(this.#url)} has sent no status for ${FIRST_STATUS_MS / 1000} s: is that mcp-portage?`;
     this.#fail(message);
-  }
-
-  async #fetch(url: string | URL, init: RequestInit): Promise<FetchLikeResponse> {
-    const response = await this.#request(url, init);
-    const { body, status, redirected, headers } = response;
-    const limit = new EventLimit(() => this.#fail(noStatusOf(this.#url)));
-    return { body: body?.pipeThrough(limit) ?? null, url: response.url, status, redirected, headers };
-  }
-
-  #request(url: string | URL, init: RequestInit): Promise<Response> {
-    const { token } = this.#options;
-    const headers = new Headers(init.headers);
-    if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
-    if (isSocketUrl(this.#url)) {
-      return fetchOverSocket(this.#url, { headers, signal: init.signal ?? undefined });
-    }
-    // A redirect is an error: the token must not be sent to another place.
-    return fetch(url, { ...init, headers, redirect: 'error' });
   }
 
   readonly #aborted = (): void => this.#close({ kind: 'ended' });
@@ -138,12 +123,13 @@ class Top {
     this.#draw();
   }
 
-  #broke({ code }: ErrorEvent): void {
-    if (code !== undefined) {
-      const isRefused = code === 401 || code === 403;
-      const message = refusalMessage(this.#url, code, this.#options.token);
-      return this.#fail(message, isRefused ? 'ERR_UPSTREAM_AUTH' : 'ERR_UPSTREAM_CONNECT');
-    }
+  #refused(status: number): void {
+    const isRefused = status === 401 || status === 403;
+    const message = refusalMessage(this.#url, status, this.#options.token);
+    this.#fail(message, isRefused ? 'ERR_UPSTREAM_AUTH' : 'ERR_UPSTREAM_CONNECT');
+  }
+
+  #lost(): void {
     if (this.#status === undefined) {
       return this.#fail(`Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`);
     }
@@ -191,7 +177,7 @@ class Top {
 
   #close(ending: TopEnding): void {
     this.#options.signal.removeEventListener('abort', this.#aborted);
-    this.#source?.close();
+    this.#events?.close();
     this.#stopRedrawing?.();
     this.#stopWaiting?.();
     this.#screen?.close();
@@ -204,68 +190,13 @@ function paint(lines: readonly Line[], columns: number, hasColors: boolean): str
   return lines.map((line) => paintLine(line, columns, hasColors));
 }
 
-const NEWLINE = 0x0a;
-
-/** Passes a stream of events on while no event exceeds MAX_EVENT_BYTES. */
-class EventLimit extends TransformStream<Uint8Array, Uint8Array> {
-  /** @param exceeded called before the stream is broken off */
-  constructor(exceeded: () => void) {
-    let eventBytes = 0;
-    let endedInNewline = false;
-    super({
-      transform(chunk, controller) {
-        const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-        const end = text.lastIndexOf('\n\n');
-        if (end !== -1) eventBytes = text.length - end;
-        else if (endedInNewline && text[0] === NEWLINE) eventBytes = text.length;
-        else eventBytes += text.length;
-        endedInNewline = text.at(-1) === NEWLINE;
-        if (eventBytes <= MAX_EVENT_BYTES) return controller.enqueue(chunk);
-        exceeded();
-        controller.terminate();
-      },
-    });
-  }
-}
-
 function noStatusOf(url: URL): string {
   return `What ${nameOf(url)} sends is no status of mcp-portage.`;
 }
 
-/**
- * Returns the URL of the event stream. A path before `/status`, as a proxy may add, is kept; of a server's endpoint
- * only the origin is used.
- */
+/** Returns the URL of the event stream. @param url any address of the bridge */
 export function eventsUrl(url: URL, replicas: 'one' | 'all' = 'one'): URL {
-  const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
-  const events = new URL(url.origin);
-  events.pathname = `${before}/status/events`;
+  const events = urlBelowStatus(url, '/status/events');
   if (replicas === 'all') events.searchParams.set('replicas', 'all');
-  return reachedAs(url, events);
-}
-
-function nameOf(url: URL): string {
-  return isSocketUrl(url) ? showUrl(url) : url.href;
-}
-
-function nameBridge(url: URL): string {
-  return isSocketUrl(url) ? showSocketPath(url.socketPath) : url.origin;
-}
-
-function refusalMessage(url: URL, code: number, token: string | undefined): string {
-  const origin = nameBridge(url);
-  const href = nameOf(url);
-  switch (code) {
-    case 401:
-    case 403:
-      return token === undefined
-        ? `${origin} shows its status only with its status token (HTTP ${code}): add --status-token env:NAME or --status-token file:PATH, with the token that it was started with.`
-        : `${origin} does not accept the token of --status-token (HTTP ${code}): give the one that it was started with, as env:NAME or file:PATH.`;
-    case 404:
-      return `There is no ${href}: is that mcp-portage, and does it show its status?`;
-    case 503:
-      return `Too many watch the status of ${origin} already; HTTP 503.`;
-    default:
-      return `${href} answered HTTP ${code}.`;
-  }
+  return events;
 }

@@ -156,7 +156,8 @@ const TONES: Readonly<Record<Tone, (text: string) => string>> = {
   selected: inverse,
 };
 
-function fill(text: string, width: number, align: 'left' | 'right'): string {
+/** Returns the text cut or padded to this width. */
+export function fill(text: string, width: number, align: 'left' | 'right'): string {
   const shown = cut(text, width);
   const space = ' '.repeat(Math.max(0, width - widthOf(shown)));
   return align === 'left' ? shown + space : space + shown;

@@ -6,7 +6,12 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`, `${verb} replay`]);
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => [
+  `${verb} command`,
+  `${verb} url`,
+  `${verb} stream`,
+  `${verb} replay`,
+]);
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
 const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
@@ -119,6 +124,12 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   url: [],
   all: [],
   since: [],
+  follow: [],
+  errors: [],
+  method: [],
+  client: [],
+  server: [],
+  full: [],
   isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
@@ -212,14 +223,16 @@ test('snippet takes what says where serve listens, and nothing of the servers th
   for (const name of ['json', 'timeout'] as const) t.false(takes(name), name);
 });
 
-test('report and top take what says where to look, and nothing about servers', (t) => {
-  const takenBy = (verb: 'report' | 'top') =>
+test('report, top and view take what says where to look, and nothing about servers', (t) => {
+  const takenBy = (verb: 'report' | 'top' | 'view') =>
     OPTIONS.filter((option) => isApplicable(option, { verb, target: 'any' })).map(({ name }) => name);
   t.deepEqual(takenBy('report'), ['stateDir', 'statusToken', 'json', 'url', 'all', 'since', 'logLevel', 'logFormat']);
   t.deepEqual(takenBy('top'), ['statusToken', 'all', 'logLevel', 'logFormat']);
+  const filters = ['errors', 'method', 'client', 'server'];
+  t.deepEqual(takenBy('view'), ['statusToken', 'json', 'follow', ...filters, 'full', 'logLevel', 'logFormat']);
 });
 
-for (const verb of ['snippet', 'report', 'top'] as const) {
+for (const verb of ['snippet', 'report', 'top', 'view'] as const) {
   test(`what ${verb} has no use for is refused`, (t) => {
     const use = { verb, target: 'any', spelling: 'flags' } as const;
     const error = t.throws(() => refuseInapplicable(new Map([['isolation', ['shared']]]), use));

@@ -21,21 +21,30 @@ export interface StatusServerOptions {
   /** Default: nothing is known of any server. */
   readonly detailOf?: DetailOf;
   readonly others?: OtherReplicas;
+  /** The feed of messages; absent: there is none. */
+  readonly feed?: (response: ServerResponse) => void;
 }
 
 export async function startStatusServer(
   status: Status,
   clock: Clock,
-  { token, detailOf = NOTHING_KNOWN, others }: StatusServerOptions = {},
+  { token, detailOf = NOTHING_KNOWN, others, feed }: StatusServerOptions = {},
 ): Promise<StatusServer> {
-  const routes = createStatusRoutes({ status, detailOf, clock, others });
+  const routes = createStatusRoutes({
+    status,
+    detailOf,
+    clock,
+    messages: feed === undefined ? 'hidden' : 'shown',
+    others,
+  });
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
     responses.push(response);
     const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const asset = routes.assets.get(path);
     if (asset !== undefined) return asset(request, response);
-    const data = routes.data.get(path);
+    const read = path === '/status/messages' && feed !== undefined ? () => feed(response) : undefined;
+    const data = read ?? routes.data.get(path);
     if (data === undefined) return void response.writeHead(404).end();
     if (token !== undefined && request.headers.authorization !== `Bearer ${token}`) {
       return void response.writeHead(401).end();

@@ -35,7 +35,7 @@ const FEW_CLIENTS = 8;
 const MAX_ALERTS = 5;
 
 /** @type {StatusDocument | undefined} */
-let status;
+let current;
 /** Time by which the bridge's clock is ahead of the browser's. */
 let aheadMs = 0;
 let isPaused = false;
@@ -510,7 +510,7 @@ function label(text, attributes) {
 
 /** The series that the charts show. */
 function shownSeries() {
-  return (chosenServer() ?? status?.calls)?.series;
+  return (chosenServer() ?? current?.calls)?.series;
 }
 
 function drawCharts() {
@@ -667,6 +667,7 @@ function choose(choice) {
 
 /** Shows what the address chooses now. The stream also has more about the chosen server, so it may be another one. */
 function showChoice() {
+  document.dispatchEvent(new Event('choice'));
   if (!isPaused && byId('token').hidden && followed !== streamAddress()) void follow();
   render();
 }
@@ -674,7 +675,7 @@ function showChoice() {
 /** @returns the server that is chosen, or the only one */
 function chosenServer() {
   const name = chosen('server');
-  const servers = status?.servers ?? [];
+  const servers = current?.servers ?? [];
   return name === null && servers.length === 1 ? servers[0] : servers.find((server) => server.name === name);
 }
 
@@ -1154,7 +1155,7 @@ function renderServer() {
 function renderFacts(server) {
   const { problem, processes, restarts, sessions, openCalls, lastMinute, kind } = server;
   // After another server was chosen, its details arrive a moment later.
-  const detail = status?.detail?.server === server.name ? status.detail : null;
+  const detail = current?.detail?.server === server.name ? current.detail : null;
   const started = detail?.startedAtMs ?? null;
   const startText =
     started === null ? [] : [{ text: `Latest process started: ${moment(started)}`, look: 'line small' }];
@@ -1188,7 +1189,7 @@ function renderDetail(detail, kind) {
   byId('restarts-part').hidden = !hasProcesses;
   byId('stderr-part').hidden = !hasProcesses;
   byId('tools-part').hidden = detail === null;
-  byId('one-replica').hidden = status?.replicas === null || detail === null;
+  byId('one-replica').hidden = current?.replicas === null || detail === null;
   if (detail === null) return;
   const keyed = detail.restarts.map((restart, place) => ({
     ...restart,
@@ -1241,26 +1242,26 @@ function renderReplicas({ replicas }) {
 }
 
 function render() {
-  if (status === undefined) return;
+  if (current === undefined) return;
   byId('status').hidden = false;
   byId('token').hidden = true;
   byId('pause').hidden = false;
-  renderAlerts(status);
-  renderFilters(status);
+  renderAlerts(current);
+  renderFilters(current);
   renderServer();
-  renderFigures(status);
-  renderReplicas(status);
+  renderFigures(current);
+  renderReplicas(current);
   drawCharts();
-  renderServers(status);
-  renderClients(status);
-  const open = status.calls.longestOpen.filter(isChosenCall);
+  renderServers(current);
+  renderClients(current);
+  const open = current.calls.longestOpen.filter(isChosenCall);
   byId('open-section').hidden = open.length === 0;
   fillTable('open', open, ({ number }) => String(number), openCells);
-  renderRecent(status);
-  renderRefused(status);
-  renderUsage(status);
-  renderSnippets(status);
-  tellChangedStates(status);
+  renderRecent(current);
+  renderRefused(current);
+  renderUsage(current);
+  renderSnippets(current);
+  tellChangedStates(current);
 }
 
 /** The style follows the system unless the attribute says otherwise. */
@@ -1293,7 +1294,7 @@ function showConnection(state) {
   pill.dataset.state = state;
   document.body.dataset.connection = state;
   const banner = byId('banner');
-  banner.hidden = !BROKEN.has(state) || status === undefined;
+  banner.hidden = !BROKEN.has(state) || current === undefined;
   if (!wasBroken && !banner.hidden) {
     setText(banner, `The bridge has not answered since ${timeOfDay(nowMs())}. The figures are those of that time.`);
   }
@@ -1307,7 +1308,8 @@ async function follow() {
   const { signal } = startFollowing();
   let retryMs = FIRST_RETRY_MS;
   while (!signal.aborted) {
-    const end = await readStream(signal, () => {
+    const end = await readStream(followed, signal, (event) => {
+      takeEvent(event);
       retryMs = FIRST_RETRY_MS;
     });
     if (signal.aborted) return;
@@ -1326,11 +1328,12 @@ function startFollowing() {
 }
 
 /**
+ * @param {string} address
  * @param {AbortSignal} signal
- * @param {() => void} onEvent
+ * @param {(event: string) => void} take
  * @returns {Promise<'locked' | 'full' | 'lost'>}
  */
-async function readStream(signal, onEvent) {
+async function readStream(address, signal, take) {
   const silence = new AbortController();
   const abort = () => silence.abort();
   signal.addEventListener('abort', abort);
@@ -1338,7 +1341,7 @@ async function readStream(signal, onEvent) {
   try {
     const token = sessionStorage.getItem(TOKEN_KEY);
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    const response = await fetch(followed, {
+    const response = await fetch(address, {
       headers,
       signal: silence.signal,
       cache: 'no-store',
@@ -1356,8 +1359,7 @@ async function readStream(signal, onEvent) {
       const events = (text + value).split('\n\n');
       text = events.pop() ?? '';
       if (text.length > MAX_EVENT_LENGTH) return 'lost';
-      for (const event of events) takeEvent(event);
-      if (events.length > 0) onEvent();
+      for (const event of events) take(event);
     }
   } catch {
     return 'lost';
@@ -1392,8 +1394,8 @@ function takeEvent(event) {
   const [type = '', data = ''] = event.split('\n');
   if (!type.startsWith('event: ') || !data.startsWith('data: ')) return;
   const members = JSON.parse(data.slice('data: '.length));
-  if (type === 'event: status') status = members;
-  else if (type === 'event: change' && status !== undefined) status = { ...status, ...members };
+  if (type === 'event: status') current = members;
+  else if (type === 'event: change' && current !== undefined) current = { ...current, ...members };
   else return;
   aheadMs = members.atMs - Date.now();
   showConnection('live');
@@ -1403,7 +1405,7 @@ function takeEvent(event) {
 function askForToken() {
   const hadToken = sessionStorage.getItem(TOKEN_KEY) !== null;
   sessionStorage.removeItem(TOKEN_KEY);
-  status = undefined;
+  current = undefined;
   byId('status').hidden = true;
   byId('token').hidden = false;
   byId('pause').hidden = true;
