@@ -87,6 +87,8 @@ export const PARTS = {
     'src/upstream/byte-stream/',
     'src/upstream/websocket/',
   ],
+  // Servers whose files are watched.
+  watch: ['src/upstream/stdio/replacing/', 'src/watch/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],

@@ -35,6 +35,7 @@ import { PreparedConnections } from '../upstream/resilience/prepared-connections
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioConnector } from '../upstream/stdio/connector.ts';
 import { DialerByEnvironment } from '../upstream/stdio/dialer-by-environment.ts';
+import type { Restarts } from '../upstream/stdio/replacing/restarts.ts';
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
@@ -85,14 +86,20 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
-    case 'command':
-      if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
+    case 'command': {
+      const restarts = await createRestarts(server, target, deps);
+      if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, { target, restarts }, deps));
       // Processes that get the variables of different callers share nothing.
       return new DialerByEnvironment({
         create: (environment: CallerEnvironment) =>
-          dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
+          dialCommand(
+            { ...server, child: { ...child, env: { ...child.env, ...environment } } },
+            { target, restarts },
+            deps,
+          ),
         clock: deps.clock,
       });
+    }
     case 'aggregate':
       return dialAggregate(server.members, target, deps);
     default:
@@ -111,8 +118,34 @@ async function dialAggregate(
   return createAggregateDialer({ members, shows, deps });
 }
 
+/** Loaded on demand, since files are watched only where a server is developed. Undefined: nothing is to be watched. */
+async function createRestarts(
+  { watch, limits, shutdownGraceMs: graceMs, observing }: ServerToDial,
+  target: CommandTarget,
+  deps: Deps,
+): Promise<Restarts | undefined> {
+  if (watch.length === 0) return undefined;
+  const [{ Restarts }, { watchFiles }] = await Promise.all([
+    import('../upstream/stdio/replacing/restarts.ts'),
+    import('../watch/watch-files.ts'),
+  ]);
+  return new Restarts({
+    watch: (changed) => watchFiles({ paths: watch, deps, changed }),
+    name: observing.server ?? nameTarget(target),
+    graceMs,
+    handshakeTimeoutMs: limits.requestTimeoutMs,
+    clientInfo: CLIENT_INFO,
+    deps,
+  });
+}
+
+interface CommandToDial {
+  readonly target: CommandTarget;
+  readonly restarts: Restarts | undefined;
+}
+
 /** Dials a server as a child process. Throws what `createStdioConnector` throws. */
-function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
+function dialCommand(server: ServerToDial, { target, restarts }: CommandToDial, deps: Deps): UpstreamDialer {
   const connector = createStdioConnector({
     target,
     child: server.child,
@@ -124,6 +157,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: trialClientOf(server),
     observer: server.serverObserver,
+    restarts,
   });
   const processes = guardConnections(connector, server.createGuard);
   const { isolation, prewarm } = server.sessions;

@@ -67,6 +67,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   env: OF_COMMANDS,
   envFrom: OF_COMMANDS,
   inheritEnv: OF_COMMANDS,
+  watch: ['serve command', 'connect command'],
   pty: OF_COMMANDS,
   transport: OF_URLS,
   header: OF_URLS,
