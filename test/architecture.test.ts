@@ -71,6 +71,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
+  watch: ['printable.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
     'relay/ports.ts',
@@ -116,6 +117,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'upstream',
     'eras',
     'pins',
+    'watch',
     'relay',
     'mcp',
     'http',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { watch } from 'chokidar';
 import type { WatchedPath } from '../config/server.ts';
@@ -37,7 +38,9 @@ export function watchFiles({ paths, deps, changed }: WatchFilesOptions): FileWat
     if (!exists) log.warn(`${showPath(base)} of --watch does not exist; it is watched as soon as it is created`);
   }
   const changes = new SettledChanges(clock, (changedPaths) => {
-    const [example = ''] = changedPaths;
+    // A temporary file of an editor is gone, and says less than the file that was saved.
+    const [first = ''] = changedPaths;
+    const example = [...changedPaths].find((path) => existsSync(path)) ?? first;
     changed({ example: showPath(example), files: changedPaths.size });
   });
   const watcher = watch(
@@ -46,6 +49,8 @@ export function watchFiles({ paths, deps, changed }: WatchFilesOptions): FileWat
       ignoreInitial: true,
       // Links could lead in circles. What a link leads to is watched if it is named itself.
       followSymlinks: false,
+      // Otherwise the end of a temporary file is told too late to be part of the same save.
+      atomic: false,
       ignored: (path, kind) => !targets.some((target) => target.isNeeded(path, kind)),
     },
   );

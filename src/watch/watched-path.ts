@@ -5,6 +5,8 @@ import type { WatchedPath } from '../config/server.ts';
 
 /** Folders that hold other people's code or the history of a project. Their thousands of files change with every install. */
 const IGNORED = new Set(['node_modules', '.git']);
+/** Files that editors write beside the one that is edited: Vim, Emacs, GNOME and JetBrains. */
+const OF_EDITORS = /~$|\.sw[a-z]$|^4913$|^\.#|^#.*#$|^\.goutputstream-|___jb_(?:tmp|old)___$/;
 
 /** The part of a file's status that decides if it is watched. */
 interface FileKind {
@@ -71,7 +73,9 @@ function createTarget(base: string, { matches, depth }: Selection): WatchTarget 
     const below = relative(base, path);
     if (below === '') return [];
     const names = below.split(sep);
-    return names[0] === '..' || names.some((name) => IGNORED.has(name)) || resolve(base, below) !== path
+    return names[0] === '..' ||
+      names.some((name) => IGNORED.has(name) || OF_EDITORS.test(name)) ||
+      resolve(base, below) !== path
       ? undefined
       : names;
   };

@@ -1,6 +1,7 @@
 /** A server in development: its code is a file that the test edits while a bridge watches it. */
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from '@modelcontextprotocol/client';
 import type { ExecutionContext } from 'ava';
 import { type Bridge, type LogLine, startBridge } from './bridge.ts';
 import { createConfigFolder } from './config-folder.ts';
@@ -82,4 +83,15 @@ export function linesWith(logs: readonly LogLine[], text: RegExp): readonly LogL
 export function told(result: unknown): { readonly version: string; readonly pid: number } {
   const { content } = result as { content: readonly { readonly text: string }[] };
   return JSON.parse(content[0]?.text ?? '');
+}
+
+/** Closed when the test ends. */
+export async function connectModern(t: ExecutionContext, { url }: Pick<Bridge, 'url'>): Promise<ModernSdk> {
+  const client = new ModernSdk(
+    { name: 'modern', version: '1' },
+    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  );
+  await client.connect(new ModernHttp(url));
+  t.teardown(() => client.close());
+  return client;
 }

@@ -36,6 +36,12 @@ const MAX_LISTING_MS = 1000;
 
 const IDLE = { kind: 'idle' } as const;
 
+/**
+ * Time that a process has to start before a further change ends it. Without it, a program that writes all the time would
+ * keep a slow server from ever serving; the change is made up for by one more restart.
+ */
+const MIN_START_MS = 10_000;
+
 /** Starts the processes of one server. */
 export interface ServerProcesses {
   readonly name: string;
@@ -77,7 +83,14 @@ type State =
   | { readonly kind: 'running'; readonly carrier: StdioCarrier }
   | { readonly kind: 'draining'; readonly carrier: StdioCarrier; readonly cancel: () => void }
   | { readonly kind: 'waiting'; readonly slot: ChildSlot }
-  | { readonly kind: 'restoring'; readonly carrier: StdioCarrier; readonly cancel: () => void }
+  | {
+      readonly kind: 'restoring';
+      readonly carrier: StdioCarrier;
+      readonly startedMs: number;
+      /** True if the server has changed since the process was started. */
+      readonly isOutdated: boolean;
+      readonly cancel: () => void;
+    }
   | { readonly kind: 'down' | 'over' };
 
 /**
@@ -109,6 +122,8 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   #lists: { readonly kind: 'idle' | 'comparing' } | { readonly kind: 'reading'; readonly read: ListDigests } = IDLE;
   /** Called with the outcome of the current restart. */
   #awaiting: ((outcome: RestartOutcome) => void)[] = [];
+  /** Called with the outcome of the restart after it. */
+  #awaitingNext: ((outcome: RestartOutcome) => void)[] = [];
 
   /** Throws what `ServerProcesses.start` throws. */
   constructor(options: ReplaceableOptions, slot: ChildSlot, listener: CarrierListener) {
@@ -133,31 +148,50 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   // ---- from the owner of the processes
 
+  /** True if a restart has begun whose process is not started yet, and will be one of the server as it is now. */
+  get isAboutToStart(): boolean {
+    return this.#state.kind === 'draining' || this.#state.kind === 'waiting';
+  }
+
   /** Replaces the process. Resolves when the next one serves, or when there is none. */
   restart(): Promise<RestartOutcome> {
     const state = this.#state;
     if (state.kind === 'over') return Promise.resolve({ kind: 'over' });
-    const outcome = new Promise<RestartOutcome>((resolve) => this.#awaiting.push(resolve));
+    const awaiting = state.kind === 'restoring' ? this.#awaitingNext : this.#awaiting;
+    const outcome = new Promise<RestartOutcome>((resolve) => awaiting.push(resolve));
     switch (state.kind) {
       case 'running':
         if (this.#open.era === undefined) this.#replace(state.carrier);
         else this.#drain(state.carrier);
         break;
       case 'restoring':
-        state.cancel();
-        this.#replace(state.carrier);
+        this.#outdate(state);
         break;
       case 'down':
         this.#startNext();
         break;
       case 'draining':
       case 'waiting':
-        // The next process has not been started, so it will be one of the changed server.
         break;
       default:
         assertNever(state.kind);
     }
     return outcome;
+  }
+
+  #outdate(state: Extract<State, { kind: 'restoring' }>): void {
+    if (state.isOutdated) return;
+    const { clock } = this.#options.deps;
+    const cancelTimer = clock.after(Math.max(0, state.startedMs + MIN_START_MS - clock.now()), () => {
+      state.cancel();
+      this.#awaiting.push(...this.#awaitingNext.splice(0));
+      this.#replace(state.carrier);
+    });
+    const cancel = (): void => {
+      state.cancel();
+      cancelTimer();
+    };
+    this.#state = { ...state, isOutdated: true, cancel };
   }
 
   // ---- from the connection
@@ -252,6 +286,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#state = { kind: 'over' };
     this.#own.clear();
     this.#waiting.takeAll();
+    this.#settle({ kind: 'over' });
     this.#settle({ kind: 'over' });
     this.#options.ended(this);
   }
@@ -407,16 +442,22 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   #restore(carrier: StdioCarrier): void {
     this.#open.isReplacing = true;
+    const starting = {
+      kind: 'restoring',
+      carrier,
+      startedMs: this.#options.deps.clock.now(),
+      isOutdated: false,
+    } as const;
     switch (this.#open.era) {
       case 'legacy': {
         const restoration = new Restoration(this.#open.session, this);
-        this.#state = { kind: 'restoring', carrier, cancel: () => restoration.cancel() };
+        this.#state = { ...starting, cancel: () => restoration.cancel() };
         return restoration.start();
       }
       case 'modern': {
         const { clock, timeoutMs, exceeded } = this.timeLimit;
         const cancel = timeoutMs === 0 ? () => {} : clock.after(timeoutMs, () => this.failed(exceeded()));
-        this.#state = { kind: 'restoring', carrier, cancel };
+        this.#state = { ...starting, cancel };
         // Any answer shows that the process serves.
         return this.ask(DISCOVER, {}, (answer) => {
           cancel();
@@ -425,7 +466,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
         });
       }
       case undefined:
-        this.#state = { kind: 'restoring', carrier, cancel: () => {} };
+        this.#state = { ...starting, cancel: () => {} };
         return this.restored([]);
       default:
         return assertNever(this.#open.era);
@@ -480,13 +521,15 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   failed(reason: BridgeError): void {
     if (this.#state.kind !== 'restoring') return;
     this.log.warn({ code: reason.code }, reason.message);
+    this.#state.cancel();
     this.#state.carrier.close(reason);
     this.#failed(reason);
   }
 
   restored(missed: readonly Frame[]): void {
     if (this.#state.kind !== 'restoring') return;
-    const { carrier } = this.#state;
+    const { carrier, isOutdated, cancel } = this.#state;
+    cancel();
     this.#open.isReplacing = false;
     this.#state = { kind: 'running', carrier };
     if (this.#isPaused) carrier.pause();
@@ -497,6 +540,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#tellUpdated();
     if (this.#open.era !== undefined) this.#compareLists();
     this.#settle({ kind: 'ready' });
+    if (isOutdated) this.#drain(carrier);
   }
 
   #sendWaiting(carrier: StdioCarrier, message: ClientMessage): void {
@@ -509,12 +553,14 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   /** No process serves. The connection goes on if its server had answered before. */
   #failed(error: BridgeError): void {
     if (this.#open.era === undefined) return this.#giveUp(error);
+    const isOutdated = this.#state.kind === 'restoring' && this.#state.isOutdated;
     this.#own.clear();
     this.#state = { kind: 'down' };
+    this.#settle({ kind: 'failed', error });
+    if (isOutdated) return this.#startNext();
     const refused = this.#notStarted(error);
     for (const { frame } of this.#waiting.takeAll()) if (frame.kind === 'request') this.#refuse(frame.id, refused);
     this.#listener.drained();
-    this.#settle({ kind: 'failed', error });
   }
 
   #giveUp(error: BridgeError): void {
@@ -526,7 +572,8 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   #settle(outcome: RestartOutcome): void {
     const awaiting = this.#awaiting;
-    this.#awaiting = [];
+    this.#awaiting = this.#awaitingNext;
+    this.#awaitingNext = [];
     for (const resolve of awaiting) resolve(outcome);
   }
 

@@ -44,8 +44,8 @@ export class Restarts {
   readonly #connectors = new Set<Changed>();
   readonly #carriers = new Set<ReplaceableCarrier>();
   #watch: ChangeWatch | undefined;
-  /** The changes that the current restart is for. Undefined while there is none. */
-  #current: FileChange | undefined;
+  /** The changes that the latest restart is for. Undefined when it has ended. */
+  #latest: { readonly example: string; files: number } | undefined;
 
   constructor(options: RestartsOptions) {
     this.#options = options;
@@ -74,18 +74,20 @@ export class Restarts {
 
   async #changed(change: FileChange): Promise<void> {
     const { clock, log } = this.#options.deps;
-    const isRestarting = this.#current !== undefined;
-    this.#current = { example: change.example, files: change.files + (this.#current?.files ?? 0) };
     for (const connector of this.#connectors) connector();
+    const carriers = [...this.#carriers];
+    if (this.#latest !== undefined && carriers.every(({ isAboutToStart }) => isAboutToStart)) {
+      this.#latest.files += change.files;
+      return;
+    }
+    const round = { ...change };
+    this.#latest = round;
     const startedMs = clock.now();
-    const restarted = [...this.#carriers].map((carrier) => carrier.restart());
-    // The restart that is under way ends with the latest processes, and says so.
-    if (isRestarting) return;
-    log.info(`${describeChange(this.#current)}; ${this.#describeStart(restarted.length)}`);
+    const restarted = carriers.map((carrier) => carrier.restart());
+    log.info(`${describeChange(round)}; ${this.#describeStart(restarted.length)}`);
     const outcomes = await Promise.all(restarted);
-    const { current = change } = { current: this.#current };
-    this.#current = undefined;
-    if (restarted.length > 0) this.#logOutcome(outcomes, current, Math.round(clock.now() - startedMs));
+    if (this.#latest === round) this.#latest = undefined;
+    this.#logOutcome(outcomes, round, Math.round(clock.now() - startedMs));
   }
 
   #describeStart(processes: number): string {
