@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import test, { type ExecutionContext } from 'ava';
 import type { Bridge } from '../support/bridge.ts';
+import { createConfigFolder } from '../support/config-folder.ts';
 import {
   connectModern,
   type DevelopedServer,
@@ -18,6 +19,7 @@ import {
 } from '../support/developed-server.ts';
 import { connectStreamable, type StreamableClient } from '../support/sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { startConnect } from './stdio-program.ts';
 
 const WORK = { name: 'work', arguments: {} };
 const READY = /is ready again after \d+ ms/;
@@ -223,25 +225,35 @@ test('prepared processes are replaced too', async (t) => {
   for (const { client } of clients) t.is(told(await client.callTool(WORK)).version, 'two');
 });
 
-test('node_modules and .git are left out, new files and folders count, and several changes make one restart', async (t) => {
+test('node_modules and .git are left out, and new and removed files in new folders count', async (t) => {
   const { server, bridge } = await watch(t, 'serveLegacy');
   const { client } = await connectLegacy(t, bridge);
-  const restarts = (): number => linesWith(bridge.logs, /; restarting/).length;
   await client.callTool(WORK);
   await watches(bridge);
   for (const name of ['node_modules', '.git']) {
     await mkdir(join(server.folder, name));
     await writeFile(join(server.folder, name, 'file.js'), '');
   }
-  await mkdir(join(server.folder, 'lib', 'deep'), { recursive: true });
-  for (const name of ['a', 'b', 'c']) await writeFile(join(server.folder, 'lib', 'deep', `${name}.js`), '');
-  await logged(bridge, READY);
-  t.is(restarts(), 1);
+  const deep = join(server.folder, 'lib', 'deep');
+  await mkdir(deep, { recursive: true });
+  await logged(bridge, /ready again .* since .*lib/);
+  await writeFile(join(deep, 'a.js'), '');
+  await logged(bridge, /ready again .* since .*a\.js/);
   await writeFile(join(server.folder, 'node_modules', 'file.js'), 'changed');
-  await rm(join(server.folder, 'lib', 'deep', 'a.js'));
-  await logged(bridge, /since .*a\.js/);
-  t.is(restarts(), 2);
+  await rm(join(deep, 'a.js'));
+  await logged(bridge, /ready again .* since .*a\.js/, 2);
   t.is(linesWith(bridge.logs, /node_modules|\.git/).length, 0);
+});
+
+test('a save that renames another file over the code is noticed', async (t) => {
+  const { server, bridge } = await watch(t, 'serveLegacy');
+  const { client } = await connectLegacy(t, bridge);
+  await watches(bridge);
+  await server.saveAsEditor({ version: 'two' });
+  await waitFor(async () => told(await client.callTool(WORK)).version === 'two', { message: 'the changed code' });
+  await server.saveAsEditor({ version: 'three' });
+  await waitFor(async () => told(await client.callTool(WORK)).version === 'three', { message: 'the code after it' });
+  t.pass();
 });
 
 test('a folder that is created later is watched, and so is one that is removed and created again', async (t) => {
@@ -279,4 +291,62 @@ test('a program that writes all the time does not postpone the restart for ever'
   isOver = true;
   await writing;
   t.pass();
+});
+
+test('connect keeps its client while the server is restarted, and leaves nothing behind', async (t) => {
+  const server = await developServer(t, 'serveLegacy');
+  const program = startConnect(t, [
+    '--log-level',
+    'debug',
+    '--watch',
+    join(server.folder, '*.mjs'),
+    '--',
+    ...server.command,
+  ]);
+  await program.initialize();
+  await waitFor(() => /files of --watch are watched/.test(program.log()), { message: 'the watch' });
+  await server.save({ version: 'two' });
+  await waitFor(() => /is ready again/.test(program.log()), { message: 'the restart' });
+  program.send({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: WORK });
+  t.is(told((await program.answerTo(7)).result).version, 'two');
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+});
+
+test('each server of a file is restarted for its own files, and the list of the aggregate follows', async (t) => {
+  const [one, two] = [await developServer(t, 'serveLegacy'), await developServer(t, 'serveModern')];
+  const { path, write } = await createConfigFolder(t);
+  const entry = ({ command: [command, script] }: DevelopedServer) => ({ command, args: [script] });
+  await write('mcp.json', {
+    mcpServers: { one: { ...entry(one), portage: { watch: one.folder } }, two: entry(two) },
+  });
+  const bridge = await startWatching(t, [
+    ...['--config', join(path, 'mcp.json'), '--aggregate', '--watch', two.folder],
+  ]);
+  const { client, notifications } = await connectLegacy(t, { ...bridge, url: new URL('/mcp', bridge.url) });
+  const names = async (): Promise<string> => (await client.listTools()).tools.map(({ name }) => name).join();
+  t.regex(await names(), /one_work/);
+  await watches(bridge, 2);
+  await one.save({ version: 'two', tools: ['more'] });
+  await logged(bridge, /^one is ready again/);
+  await waitFor(() => notifications.some(({ method }) => method === 'notifications/tools/list_changed'), {
+    message: 'the change of the aggregate',
+  });
+  t.regex(await names(), /one_more/);
+  t.is(linesWith(bridge.logs, /^two is ready again/).length, 0);
+  await two.save({ version: 'two' });
+  await logged(bridge, /^two is ready again/);
+  t.is(told(await client.callTool({ name: 'two_work', arguments: {} })).version, 'two');
+});
+
+test('processes with variables of their callers are restarted too', async (t) => {
+  const { server, bridge } = await watch(t, 'serveLegacy', ['--map-header', 'X-Caller=CALLER']);
+  const clients = await Promise.all(
+    ['ann', 'bob'].map((caller) => connectLegacy(t, bridge, { headers: { 'X-Caller': caller } })),
+  );
+  await Promise.all(clients.map(({ client }) => client.callTool(WORK)));
+  await watches(bridge);
+  await server.save({ version: 'two' });
+  await logged(bridge, READY);
+  for (const { client } of clients) t.is(told(await client.callTool(WORK)).version, 'two');
 });

@@ -1,5 +1,5 @@
 /** A server in development: its code is a file that the test edits while a bridge watches it. */
-import { rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from '@modelcontextprotocol/client';
 import type { ExecutionContext } from 'ava';
@@ -22,8 +22,10 @@ export interface DevelopedServer {
   /** The file with the code. */
   readonly file: string;
   readonly command: readonly [string, string];
-  /** Saves the code as editors do: to another file that is renamed. */
+  /** Saves the code by one event: a file from elsewhere is renamed to it. */
   save(definition: Definition): Promise<void>;
+  /** Saves the code as editors do: to another file beside it that is renamed. */
+  saveAsEditor(definition: Definition): Promise<void>;
   /** Saves code that does not run. */
   break(code: string): Promise<void>;
 }
@@ -34,18 +36,20 @@ export async function developServer(
   serve: 'serveLegacy' | 'serveModern',
   definition: Definition = { version: 'one' },
 ): Promise<DevelopedServer> {
-  const { path: folder } = await createConfigFolder(t);
+  const { path } = await createConfigFolder(t);
+  const folder = join(path, 'server');
+  await mkdir(folder);
   const file = join(folder, 'server.mjs');
-  const write = async (code: string): Promise<void> => {
-    await writeFile(`${file}.new`, code);
-    await rename(`${file}.new`, file);
+  const write = async (code: string, temporary = join(path, 'new.mjs')): Promise<void> => {
+    await writeFile(temporary, code);
+    await rename(temporary, file);
   };
-  const save = ({ tools = ['work'], ...rest }: Definition): Promise<void> =>
-    write(
-      `import { ${serve} } from ${JSON.stringify(`file://${FIXTURE}`)};\n${serve}(${JSON.stringify({ ...rest, tools })});\n`,
-    );
+  const codeOf = ({ tools = ['work'], ...rest }: Definition): string =>
+    `import { ${serve} } from ${JSON.stringify(`file://${FIXTURE}`)};\n${serve}(${JSON.stringify({ ...rest, tools })});\n`;
+  const save = (changed: Definition): Promise<void> => write(codeOf(changed));
+  const saveAsEditor = (changed: Definition): Promise<void> => write(codeOf(changed), `${file}.new`);
   await save(definition);
-  return { folder, file, command: [process.execPath, file], save, break: write };
+  return { folder, file, command: [process.execPath, file], save, saveAsEditor, break: write };
 }
 
 /** Starts a bridge, and resolves when it watches. Stopped when the test ends. */
