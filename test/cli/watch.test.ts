@@ -339,6 +339,22 @@ test('each server of a file is restarted for its own files, and the list of the 
   t.is(told(await client.callTool({ name: 'two_work', arguments: {} })).version, 'two');
 });
 
+test('clients that come later are told of new capabilities by a server that they share', async (t) => {
+  const { server, bridge } = await watch(t, 'serveLegacy', SHARED);
+  const { client } = await connectLegacy(t, bridge);
+  await client.callTool(WORK);
+  const modern = await connectModern(t, bridge);
+  t.is(modern.getServerCapabilities()?.completions, undefined);
+  await watches(bridge);
+  await server.save({ version: 'two', capabilities: { completions: {}, tools: {} } });
+  await logged(bridge, READY);
+  t.is(told(await client.callTool(WORK)).version, 'two');
+  const later = await connectLegacy(t, bridge);
+  t.is(later.client.getServerVersion()?.version, 'two');
+  t.truthy(later.client.getServerCapabilities()?.completions);
+  t.truthy((await connectModern(t, bridge)).getServerCapabilities()?.completions);
+});
+
 test('processes with variables of their callers are restarted too', async (t) => {
   const { server, bridge } = await watch(t, 'serveLegacy', ['--map-header', 'X-Caller=CALLER']);
   const clients = await Promise.all(

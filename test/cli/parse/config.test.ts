@@ -510,6 +510,7 @@ const everyOptionAsConfig = {
       hubs,
       remote: server.remote,
       mapHeaders: [],
+      watch: [{ path: 'src/**/*.js', folder: '/work-dir' }],
       child: ofCommand,
       sessions: {
         isolation: 'shared',
@@ -534,6 +535,7 @@ const everyOptionAsConfig = {
       remote,
       hubs,
       mapHeaders: [],
+      watch: [],
       child: { ...server.child, withheldEnv: ['EXTRA'] },
       sessions: {
         ...server.sessions,

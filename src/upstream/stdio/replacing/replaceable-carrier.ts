@@ -500,6 +500,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   offered({ protocolVersion }: Fields, answer: Frame): boolean {
     this.#noteCapabilities(answer);
+    this.#listener.replaced?.(answer);
     const before = this.#open.session.offer?.protocolVersion;
     if (before !== protocolVersion) {
       this.log.warn('the server speaks another revision after its restart; clients should open new sessions');
