@@ -21,7 +21,6 @@ import { Restoration, type RestoredConnection, type TimeLimit } from '../../../r
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../../wire/write-message.ts';
 import type { Carrier, CarrierListener } from '../../duplex/carrier.ts';
-import type { StdioCarrier } from '../carrier.ts';
 import type { ChildSlot } from '../child-limit.ts';
 import { canceledBy, OpenMessages } from './open-messages.ts';
 import { changesBetween, type ListDigests, readLists } from './shown-lists.ts';
@@ -42,13 +41,20 @@ const IDLE = { kind: 'idle' } as const;
  */
 const MIN_START_MS = 10_000;
 
+/** The pipes of one process. */
+export interface ProcessCarrier extends Carrier {
+  readonly process: ServerProcess;
+  /** Ends the process, in whose place another one follows. The listener is called no more. */
+  replace(): void;
+}
+
 /** Starts the processes of one server. */
 export interface ServerProcesses {
   readonly name: string;
   /** Throws what `ChildLimit.reserve` throws. */
   reserve(): ChildSlot;
   /** Starts a process in this slot, which is released if that fails. Throws a BridgeError. */
-  start(slot: ChildSlot, listener: CarrierListener): StdioCarrier;
+  start(slot: ChildSlot, listener: CarrierListener): ProcessCarrier;
 }
 
 export interface ReplaceableOptions {
@@ -80,12 +86,12 @@ export type RestartOutcome =
  * - `over`: the connection has ended.
  */
 type State =
-  | { readonly kind: 'running'; readonly carrier: StdioCarrier }
-  | { readonly kind: 'draining'; readonly carrier: StdioCarrier; readonly cancel: () => void }
+  | { readonly kind: 'running'; readonly carrier: ProcessCarrier }
+  | { readonly kind: 'draining'; readonly carrier: ProcessCarrier; readonly cancel: () => void }
   | { readonly kind: 'waiting'; readonly slot: ChildSlot }
   | {
       readonly kind: 'restoring';
-      readonly carrier: StdioCarrier;
+      readonly carrier: ProcessCarrier;
       readonly startedMs: number;
       /** True if the server has changed since the process was started. */
       readonly isOutdated: boolean;
@@ -109,7 +115,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   /** Unanswered requests of the bridge itself to the current process. */
   readonly #own = new Map<JsonRpcId, (answer: Frame) => void>();
   /** The process that was started last, which may have ended. */
-  #process: StdioCarrier['process'] | undefined;
+  #process: ServerProcess | undefined;
   #state: State;
   #isPaused = false;
   /** The lists that clients may have, as far as they are known. */
@@ -227,9 +233,9 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     return !this.#waiting.isFull;
   }
 
-  #pass(carrier: StdioCarrier, message: ClientMessage): boolean {
+  #pass(carrier: ProcessCarrier, message: ClientMessage): boolean {
     this.#open.requested(message);
-    return carrier.send(message.frame);
+    return carrier.send(message.frame, message.call);
   }
 
   #notify(message: ClientMessage): boolean {
@@ -241,7 +247,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#open.notified(frame);
     const state = this.#state;
     if (state.kind === 'running' || state.kind === 'draining') {
-      const hasCapacity = state.carrier.send(frame);
+      const hasCapacity = state.carrier.send(frame, message.call);
       this.#checkDrained();
       return hasCapacity;
     }
@@ -260,7 +266,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
       this.log.debug({ method: call?.method }, 'dropped the answer to a question of a process that is gone');
       return true;
     }
-    return state.carrier.send(answer);
+    return state.carrier.send(answer, call);
   }
 
   pause(): void {
@@ -347,7 +353,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   // ---- the end of a process
 
-  #drain(carrier: StdioCarrier): void {
+  #drain(carrier: ProcessCarrier): void {
     const { clock } = this.#options.deps;
     this.#open.isReplacing = true;
     const cancelGrace = clock.after(this.#options.graceMs, () => this.#replace(carrier));
@@ -382,7 +388,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#replace(this.#state.carrier);
   }
 
-  #replace(carrier: StdioCarrier): void {
+  #replace(carrier: ProcessCarrier): void {
     if ('cancel' in this.#state) this.#state.cancel();
     this.#keepLists();
     carrier.replace();
@@ -430,7 +436,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
 
   #startIn(slot: ChildSlot): void {
     if (this.#state.kind !== 'waiting' || this.#state.slot !== slot) return;
-    let carrier: StdioCarrier;
+    let carrier: ProcessCarrier;
     try {
       carrier = this.#options.processes.start(slot, this);
     } catch (thrown) {
@@ -440,7 +446,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#restore(carrier);
   }
 
-  #restore(carrier: StdioCarrier): void {
+  #restore(carrier: ProcessCarrier): void {
     this.#open.isReplacing = true;
     const starting = {
       kind: 'restoring',
@@ -478,7 +484,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     const { randomId } = this.#options.deps;
     const id = randomId();
     this.#own.set(id, answered);
-    this.#state.carrier.send(this.#ownRequest(id, method, params));
+    this.#state.carrier.send(this.#ownRequest(id, method, params), undefined);
   }
 
   #ownRequest(id: JsonRpcId, method: string, params: object): Frame {
@@ -494,7 +500,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   }
 
   tell(method: string, taken: () => void): void {
-    if ('carrier' in this.#state) this.#state.carrier.send(notificationFrame(method));
+    if ('carrier' in this.#state) this.#state.carrier.send(notificationFrame(method), undefined);
     taken();
   }
 
@@ -534,7 +540,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     this.#open.isReplacing = false;
     this.#state = { kind: 'running', carrier };
     if (this.#isPaused) carrier.pause();
-    for (const { frame } of this.#open.reopen()) carrier.send(frame);
+    for (const { frame, call } of this.#open.reopen()) carrier.send(frame, call);
     for (const message of this.#waiting.takeAll()) this.#sendWaiting(carrier, message);
     if (!carrier.isFull) this.#listener.drained();
     for (const frame of missed) if (frame.method === RESOURCE_UPDATED) this.#listener.received(frame);
@@ -544,11 +550,11 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
     if (isOutdated) this.#drain(carrier);
   }
 
-  #sendWaiting(carrier: StdioCarrier, message: ClientMessage): void {
+  #sendWaiting(carrier: ProcessCarrier, message: ClientMessage): void {
     const { frame, call } = message;
     if (call !== undefined && call.state.kind !== 'open') return;
     if (frame.kind === 'request') this.#pass(carrier, message);
-    else carrier.send(frame);
+    else carrier.send(frame, call);
   }
 
   /** No process serves. The connection goes on if its server had answered before. */
