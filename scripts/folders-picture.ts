@@ -24,6 +24,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   replicas: 'several bridges as one',
   start: 'loads compiled code',
   upstream: 'transports to servers',
+  watch: 'notices changed files',
   wire: 'bytes and frames',
 };
 

@@ -89,6 +89,8 @@ export const PARTS = {
   ],
   // Recorded servers.
   replay: ['src/upstream/replay/'],
+  // Servers whose files are watched.
+  watch: ['src/upstream/stdio/replacing/', 'src/watch/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],

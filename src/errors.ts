@@ -63,6 +63,7 @@ const codes = {
   ERR_UPSTREAM_HUNG: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
   ERR_UPSTREAM_CLOSED: { rpc: INTERNAL_ERROR, http: 502, exit: 70 },
   ERR_UPSTREAM_CRASH_LOOP: { rpc: INTERNAL_ERROR, http: 503, exit: 70 },
+  ERR_UPSTREAM_RESTARTED: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
   ERR_UPSTREAM_STARTING: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
   ERR_UPSTREAM_TIMEOUT: { rpc: INTERNAL_ERROR, http: 504, exit: undefined },
   ERR_UPSTREAM_PROTOCOL: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },

@@ -85,6 +85,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'deps.ts',
   ],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
+  watch: ['printable.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
     'recording/recorded-message.ts',
@@ -134,6 +135,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'eras',
     'pins',
     'recording',
+    'watch',
     'relay',
     'mcp',
     'http',

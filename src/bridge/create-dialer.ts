@@ -36,6 +36,7 @@ import { PreparedConnections } from '../upstream/resilience/prepared-connections
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioConnector } from '../upstream/stdio/connector.ts';
 import { DialerByEnvironment } from '../upstream/stdio/dialer-by-environment.ts';
+import type { Restarts } from '../upstream/stdio/replacing/restarts.ts';
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
@@ -88,14 +89,20 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
     case 'replay':
       return forEveryCaller(await dialReplay(server, target, deps));
-    case 'command':
-      if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
+    case 'command': {
+      const restarts = await createRestarts(server, target, deps);
+      if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, { target, restarts }, deps));
       // Processes that get the variables of different callers share nothing.
       return new DialerByEnvironment({
         create: (environment: CallerEnvironment) =>
-          dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
+          dialCommand(
+            { ...server, child: { ...child, env: { ...child.env, ...environment } } },
+            { target, restarts },
+            deps,
+          ),
         clock: deps.clock,
       });
+    }
     case 'aggregate':
       return dialAggregate(server.members, target, deps);
     default:
@@ -114,8 +121,34 @@ async function dialAggregate(
   return createAggregateDialer({ members, shows, deps });
 }
 
+/** Loaded on demand, since files are watched only where a server is developed. Undefined: nothing is to be watched. */
+async function createRestarts(
+  { watch, limits, shutdownGraceMs: graceMs, observing }: ServerToDial,
+  target: CommandTarget,
+  deps: Deps,
+): Promise<Restarts | undefined> {
+  if (watch.length === 0) return undefined;
+  const [{ Restarts }, { watchFiles }] = await Promise.all([
+    import('../upstream/stdio/replacing/restarts.ts'),
+    import('../watch/watch-files.ts'),
+  ]);
+  return new Restarts({
+    watch: (changed) => watchFiles({ paths: watch, deps, changed }),
+    name: observing.server ?? nameTarget(target),
+    graceMs,
+    handshakeTimeoutMs: limits.requestTimeoutMs,
+    clientInfo: CLIENT_INFO,
+    deps,
+  });
+}
+
+interface CommandToDial {
+  readonly target: CommandTarget;
+  readonly restarts: Restarts | undefined;
+}
+
 /** Dials a server as a child process. Throws what `createStdioConnector` throws. */
-function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
+function dialCommand(server: ServerToDial, { target, restarts }: CommandToDial, deps: Deps): UpstreamDialer {
   const connector = createStdioConnector({
     target,
     child: server.child,
@@ -127,8 +160,9 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: trialClientOf(server),
     observer: server.serverObserver,
+    restarts,
   });
-  const processes = watch(connector, 'stdio', server);
+  const processes = guardAndRecord(connector, 'stdio', server);
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);
   if (prewarm === 0 || isolation === 'shared') {
@@ -181,14 +215,14 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: watch(streams, 'byte-stream', server) }, 'byte-stream', server, deps);
+  return findEras({ connections: guardAndRecord(streams, 'byte-stream', server) }, 'byte-stream', server, deps);
 }
 
 /** Dials a recorded server, which runs in this process. Throws ERR_CONFIG_RECORDING. */
 async function dialReplay(server: ServerToDial, target: ReplayTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createReplayConnector } = await import('../upstream/replay/connector.ts');
   const replays = createReplayConnector({ target, speed: server.replaySpeed, deps });
-  return findEras({ connections: watch(replays, 'replay', server) }, 'replay', server, deps);
+  return findEras({ connections: guardAndRecord(replays, 'replay', server) }, 'replay', server, deps);
 }
 
 /** Dials a server over WebSocket. */
@@ -206,11 +240,15 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     trialClient: trialClientOf(server),
     deps,
   });
-  return findEras({ connections: watch(webSockets, 'websocket', server) }, 'websocket', server, deps);
+  return findEras({ connections: guardAndRecord(webSockets, 'websocket', server) }, 'websocket', server, deps);
 }
 
 /** Guards and records each connection, which carries either era. */
-function watch(connector: Connector, transport: DuplexTransport, { createGuard, observing }: ServerToDial): Connector {
+function guardAndRecord(
+  connector: Connector,
+  transport: DuplexTransport,
+  { createGuard, observing }: ServerToDial,
+): Connector {
   const { taps } = observing;
   return watchConnections(connector, {
     createGuard,

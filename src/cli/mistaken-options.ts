@@ -108,7 +108,6 @@ const HABITS: Readonly<Record<string, string>> = {
   daemon: IN_BACKGROUND,
   background: IN_BACKGROUND,
   detach: IN_BACKGROUND,
-  watch: 'leave it out: the file of --config is read again when it changes.',
   reload: 'leave it out: the file of --config is read again when it changes.',
   restart: 'leave it out: a server that has exited is started again for the next client.',
   username: PASSWORD,

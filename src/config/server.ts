@@ -20,6 +20,8 @@ export interface ServerConfig {
    * servers that the bridge does not start.
    */
   readonly mapHeaders: readonly MappedHeader[];
+  /** Files whose changes restart the server's processes. Empty for servers that the bridge does not start. */
+  readonly watch: readonly WatchedPath[];
   readonly tools: ToolChoice;
   /** The file with the pins of its tools; undefined: tools may change as they like. */
   readonly pinTools: string | undefined;
@@ -126,6 +128,13 @@ export interface ChildConfig {
   /** Variables that were withheld because --inherit-env is off; named in the hint when a child fails to start. */
   readonly withheldEnv: readonly string[];
   readonly pty: boolean;
+}
+
+/** A file, a folder with all below it, or a pattern for files with `*`, `**`, `?`, `[a-z]` and `{a,b}`. */
+export interface WatchedPath {
+  readonly path: string;
+  /** The absolute path of the folder that `path` is relative to. */
+  readonly folder: string;
 }
 
 export type Isolation = 'session' | 'shared';

@@ -78,6 +78,8 @@ export interface ServerOptions {
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
+  /** Restart the server when this file, this folder or a file of this pattern changes; sessions go on. */
+  readonly watch?: string | readonly string[] | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
@@ -242,6 +244,8 @@ export interface ServedOptions extends CommonOptions {
   readonly excludeTool?: string | readonly string[] | undefined;
   /** Keep hashes of the tools in this file at first sight; hide tools that change or appear later until they are accepted. */
   readonly pinTools?: string | undefined;
+  /** Restart the server when this file, this folder or a file of this pattern changes; sessions go on. */
+  readonly watch?: string | readonly string[] | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
   /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */

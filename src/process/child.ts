@@ -20,10 +20,10 @@ export interface ChildSpec {
 }
 
 /**
- * The reason to end a child: it is not needed anymore (the default), it hangs, or the bridge itself is about to exit
- * and cannot end it later.
+ * The reason to end a child: it is not needed anymore (the default), another one takes its place, it hangs, or the bridge
+ * itself is about to exit and cannot end it later.
  */
-export type EndReason = 'unwanted' | 'hung' | 'urgent';
+export type EndReason = 'unwanted' | 'replaced' | 'hung' | 'urgent';
 
 /** A child on pipes or on a pseudo-terminal. Its owner calls `terminate` unless `ended` or `failed` came first. */
 export interface Child {

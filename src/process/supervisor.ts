@@ -75,6 +75,11 @@ export class RestartPolicy {
     this.#options.noted('served');
   }
 
+  /** Called when the server was changed, so that earlier failures say nothing of the next start. */
+  changed(): void {
+    this.#state = { kind: 'working', failures: 0 };
+  }
+
   /**
    * Called when a running child was given up because it did not respond in time. This is no crash, so the next child
    * may be started at once.

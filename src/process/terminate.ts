@@ -19,6 +19,11 @@ export interface TerminationStep {
 const AFTER_KILL_MS = 1000;
 /** Members that outlive their leader get at most this long to follow it. */
 const MAX_FOLLOW_MS = 1000;
+/**
+ * Time that a child which is replaced has after the end of its input. Most servers exit at once; those that keep the event
+ * loop alive never do, and their clients wait meanwhile.
+ */
+const MAX_REPLACED_MS = 500;
 /** The interval at which a process group is polled, because its end causes no event. */
 const GROUP_POLL_MS = 40;
 
@@ -39,8 +44,9 @@ export function terminationLadder(
   why: EndReason = 'unwanted',
 ): readonly TerminationStep[] {
   const waitMs = graceMs / 2;
+  const firstMs = why === 'unwanted' ? waitMs : why === 'replaced' ? Math.min(waitMs, MAX_REPLACED_MS) : 0;
   return [
-    { action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs: why === 'unwanted' ? waitMs : 0 },
+    { action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs: firstMs },
     { action: 'SIGTERM', waitMs },
     { action: 'SIGKILL', waitMs: AFTER_KILL_MS },
   ];

@@ -98,6 +98,11 @@ export interface ServerListener {
   serverFault(fault: ServerFault): void;
   serverDrained(): void;
   /**
+   * Called when another process has taken the place of the server's, with its answer to the handshake. Only listeners
+   * that show this answer to clients which come later have the method: the session itself goes on.
+   */
+  serverReplaced?(answer: Frame): void;
+  /**
    * Called once when the server is gone, after the last `fromServer` and never from within `dial`. Not called for a
    * link that was closed by `close`.
    */

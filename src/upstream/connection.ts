@@ -241,6 +241,10 @@ export abstract class Connection implements UpstreamLink, ServerListener {
     else this.#listener.serverDrained();
   }
 
+  serverReplaced(answer: Frame): void {
+    this.#listener?.serverReplaced?.(answer);
+  }
+
   serverClosed(reason: BridgeError): void {
     this.#endWatching();
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverClosed(reason);

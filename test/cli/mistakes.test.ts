@@ -99,7 +99,7 @@ for (const [flag, wayOut] of [
   ['--env-file', /use --env-from FILE/],
   ['--daemon', /leave it out: a service manager/],
   ['--detach', /leave it out: a service manager/],
-  ['--watch', /leave it out: the file of --config/],
+  ['--reload', /leave it out: the file of --config/],
   ['--restart', /leave it out/],
   ['--password', /--auth-token .* --header/],
   ['--proxy', /set HTTPS_PROXY/],

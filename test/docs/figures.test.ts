@@ -62,6 +62,9 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/guide/serve.md': {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
     '30 minutes': '--session-timeout',
+    '100 ms': ['watch/settled-changes.ts', 'SETTLED_MS'],
+    '2 s': ['watch/settled-changes.ts', 'MAX_UNSETTLED_MS'],
+    '4 s': '--shutdown-grace',
     '1 MiB': ['cli/check-files.ts', 'MAX_TEXT_BYTES'],
     '10 s': ['relay/shared/legacy/attribution.ts', 'ABANDONED_MS'],
   },

@@ -41,6 +41,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'npx -y mcp-portage --env GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server':
     ACCEPTED,
   'npx -y mcp-portage --isolation shared -- node server.js': ACCEPTED,
+  'npx -y mcp-portage --watch src -- node src/server.js': { kind: 'elsewhere', test: 'test/cli/watch.test.ts' },
   "npx -y mcp-portage --include-tool 'read_*' --exclude-tool '*_secret' -- npx -y @modelcontextprotocol/server-filesystem .":
     { kind: 'serves', tools: /^(read_\w+,?)+$/ },
   "npx -y mcp-portage --rename-tool read_text_file=read --describe-tool 'read_text_file=Reads one file as text.' -- npx -y @modelcontextprotocol/server-filesystem .":

@@ -40,6 +40,12 @@ test('closes the input of a child on pipes first and divides the grace period be
   ]);
 });
 
+test('gives a child that is replaced half a second after the end of its input', (t) => {
+  const waits = (graceMs: number) => terminationLadder('pipe', graceMs, 'replaced').map(({ waitMs }) => waitMs);
+  t.deepEqual(waits(GRACE_MS), [500, 2000, 1000]);
+  t.deepEqual(waits(200), [100, 100, 1000]);
+});
+
 test('does not wait for a child that hangs to see the end of its input', (t) => {
   const { termination, clock, group } = createTermination();
   void termination.begin('hung');

@@ -92,6 +92,15 @@ test('connect to a command loads no HTTP client, no other era and no sockets', a
   t.deepEqual(files, ['cli.cjs', 'bridge.cjs', 'clients.cjs']);
 });
 
+test('files are watched by code that is loaded with --watch alone', async (t) => {
+  const { files } = await load(
+    t,
+    ['connect', '--watch', 'package.json', '--log-level', 'debug', ...SERVER],
+    /are watched/,
+  );
+  t.deepEqual(files, ['cli.cjs', 'bridge.cjs', 'clients.cjs', 'watch.cjs']);
+});
+
 test('a configuration file is read with the parser for its format alone', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-loaded-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));

@@ -57,6 +57,7 @@ import {
   tokenEndpoint,
   tokenSource,
   toolText,
+  watchedPath,
 } from './value-types.ts';
 
 /**
@@ -320,6 +321,11 @@ const SERVER = group(
       scope: 'entry',
     }),
     inheritEnv: flag('Pass the whole environment to the server, not just PATH, HOME and other harmless names'),
+    watch: list(
+      watchedPath,
+      'Restart the server when this file, this folder or a file of this pattern changes; sessions go on',
+      { verbs: ['serve', 'connect'] },
+    ),
     pty: flag('Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty'),
   },
 );

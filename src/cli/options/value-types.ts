@@ -1,5 +1,6 @@
 /** Every kind of value that an option can have. */
 
+import type { WatchedPath } from '../../config/server.ts';
 import {
   parseIssuer,
   parseKeyLocation,
@@ -78,6 +79,13 @@ export const replaySpeed = numeric('factor', value.parseReplaySpeed);
 export const period: ValueType<number> = { ...duration, read: value.parseWindow };
 
 export const file: ValueType<string> = { placeholder: 'file', completes: 'file', read: value.parsePath };
+export const watchedPath: ValueType<WatchedPath> = {
+  placeholder: 'path|glob',
+  completes: 'file',
+  // A comma may be part of a pattern.
+  separator: '\n',
+  read: value.parseWatchedPath,
+};
 export const directory: ValueType<string> = { placeholder: 'directory', completes: 'directory', read: value.parsePath };
 export const socketPath: ValueType<string> = { placeholder: 'path', completes: 'file', read: parseSocketPath };
 

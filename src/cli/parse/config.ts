@@ -20,7 +20,7 @@ import { parseObservation } from './observing.ts';
 import { chooseAggregate, parseAggregate } from './servers/aggregate.ts';
 import type { Environment } from './servers/child-environment.ts';
 import { warnOfShownHeaders } from './servers/headers.ts';
-import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
+import { checkWatch, explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import { type ParsedServer, parseServer } from './servers/server.ts';
 
@@ -83,6 +83,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const aggregate = chooseAggregate(given, command, file);
   const listing = { ...from, command, process, isStrict, spelling, aggregate };
   const listed = file === undefined ? NO_LIST : parseListed(file, listing);
+  if (file !== undefined && target === undefined) checkWatch(given, listed.servers, file);
   if (aggregate !== undefined && listed.servers.length > 0) {
     const layers = [...process, file?.options ?? NOTHING];
     const members = listed.servers.map(({ server }) => server);

@@ -2,8 +2,10 @@
  * Parsers from text to a typed value, one per kind of value. They are pure: a failure is returned as a description of
  * the expected form, and the caller, which knows the option, turns it into an error.
  */
+
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
+import type { WatchedPath } from '../../config/server.ts';
 import { suggest } from '../../suggest.ts';
 import type { Parsed, ReadingContext } from '../options/value-type.ts';
 
@@ -253,6 +255,18 @@ export function parseText(text: string): Parsed<string> {
 /** Parses the path of a file or folder, and makes it absolute. */
 export function parsePath(text: string, { resolvePath }: Pick<ReadingContext, 'resolvePath'>): Parsed<string> {
   return text === '' ? parseText(text) : accept(resolvePath(text));
+}
+
+/**
+ * Parses a path or a pattern. A pattern is kept apart from its folder, whose name may hold characters of patterns. Only
+ * the reader of the place knows the home folder.
+ */
+export function parseWatchedPath(
+  text: string,
+  { resolvePath }: Pick<ReadingContext, 'resolvePath'>,
+): Parsed<WatchedPath> {
+  if (text === '') return refuse('a path, or a pattern like src/**/*.ts');
+  return accept({ path: /^~[/\\]/.test(text) ? resolvePath(text) : text, folder: resolvePath('.') });
 }
 
 /** Parses the origin at which other replicas reach this one. */

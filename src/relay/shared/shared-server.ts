@@ -40,6 +40,8 @@ export interface SharedEra<Client extends SharedClient, LoneCall extends ModernC
   takeUnsent(sender: Client | LoneCall, frame: Frame, call: Call | undefined): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
+  /** Another child has taken the place of the one that serves, and goes on where that was. This is its handshake. */
+  replaced?(answer: Frame): void;
   /** The child is gone, or could not be started: nothing is answered anymore, neither by it nor to it. */
   ended(end: ServerEnd): void;
   close(): void;
@@ -342,6 +344,10 @@ export class SharedServer<Client extends SharedClient, LoneCall extends ModernCa
     const isHandshake = state.kind === 'handshaking' && fault.kind !== 'request' && fault.kind !== 'notification';
     if (isHandshake) this.giveUp(fault.error);
     else this.#era.fromServer.fault(state.link, fault);
+  }
+
+  serverReplaced(answer: Frame): void {
+    if (this.#state.kind === 'serving') this.#era.replaced?.(answer);
   }
 
   serverDrained(): void {

@@ -30,6 +30,8 @@ export interface CarrierListener {
   /** Called when one received message could not be read. The connection continues. */
   faulted(fault: ServerFault): void;
   drained(): void;
+  /** Called when another process carries the session on, with its answer to the handshake. */
+  replaced?(answer: Frame): void;
   /** Called when the connection has ended. The carrier cleans up by itself. */
   ended(error: BridgeError): void;
 }

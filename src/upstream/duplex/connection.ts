@@ -83,6 +83,10 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
     if (!this.#isOver) this.serverDrained();
   }
 
+  replaced(answer: Frame): void {
+    if (!this.#isOver) this.serverReplaced(answer);
+  }
+
   ended(error: BridgeError): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -43,6 +43,13 @@ export class Trials {
     this.#pauseMs = FIRST_PAUSE_MS;
   }
 
+  /** Call this when the server was changed, so that a failed one is tried at once. */
+  changed(): void {
+    if (this.#cancelPause === undefined) return;
+    this.served();
+    void this.#try();
+  }
+
   async #try(): Promise<void> {
     const trial = new AbortController();
     this.#trial = trial;

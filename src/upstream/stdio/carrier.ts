@@ -98,6 +98,13 @@ export class StdioCarrier implements Carrier, ChildListener {
     this.#letGo(hangs ? 'hung' : 'unwanted');
   }
 
+  /** Ends the process, in whose place another one follows. Its listener is called no more. */
+  replace(): void {
+    this.#options.log.debug({ child: this.#options.name }, 'ending the server, which is replaced');
+    this.#leave();
+    this.#letGo('replaced');
+  }
+
   // ---- from the child
 
   output(chunk: Buffer): void {

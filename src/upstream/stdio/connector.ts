@@ -21,6 +21,8 @@ import { Trials } from '../resilience/trials.ts';
 import { tryConnection } from '../resilience/try-connection.ts';
 import { StdioCarrier } from './carrier.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
+import type { ServerProcesses } from './replacing/replaceable-carrier.ts';
+import type { Restarts } from './replacing/restarts.ts';
 
 export interface StdioConnectorOptions {
   readonly target: CommandTarget;
@@ -42,6 +44,8 @@ export interface StdioConnectorOptions {
   readonly trialClient: Implementation | undefined;
   /** Undefined if nobody looks at the processes. */
   readonly observer?: ServerObserver | undefined;
+  /** Restarts the processes when files change; undefined: no files are watched. */
+  readonly restarts?: Restarts | undefined;
 }
 
 /**
@@ -58,7 +62,7 @@ export function createStdioConnector(options: StdioConnectorOptions): Connector 
   return new StdioConnector(options, child.pty ? createPtyStarter(deps) : startWithPipes);
 }
 
-class StdioConnector implements Connector {
+class StdioConnector implements Connector, ServerProcesses {
   readonly name: string;
   readonly #options: StdioConnectorOptions;
   readonly #spec: ChildSpec;
@@ -70,6 +74,7 @@ class StdioConnector implements Connector {
   readonly #failureLevel: 'warn' | 'debug';
   /** Children that may still be running. */
   readonly #children = new Set<Child>();
+  readonly #leaveRestarts: (() => Promise<void>) | undefined;
   #isClosed = false;
 
   constructor(options: StdioConnectorOptions, startChild: StartChild) {
@@ -97,6 +102,10 @@ class StdioConnector implements Connector {
       random: Math.random,
       noted: (outcome) => this.#trials?.[outcome](),
     });
+    this.#leaveRestarts = options.restarts?.join(() => {
+      this.#policy.changed();
+      this.#trials?.changed();
+    });
     options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
   }
 
@@ -117,9 +126,11 @@ class StdioConnector implements Connector {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
     }
-    const slot = this.#limit.reserve();
+    const slot = this.reserve();
+    const { restarts } = this.#options;
+    if (restarts !== undefined) return this.#open((connection) => restarts.carry(this, slot, connection));
     return slot.free === undefined
-      ? this.#open((connection) => this.#carry(connection, slot))
+      ? this.#open((connection) => this.start(slot, connection))
       : this.#openWhenFree(slot, slot.free);
   }
 
@@ -136,7 +147,7 @@ class StdioConnector implements Connector {
     void free.then(() => {
       if (waiting.isClosed) return;
       try {
-        connection.replaceCarrier((listener) => this.#carry(listener, slot));
+        connection.replaceCarrier((listener) => this.start(slot, listener));
       } catch (thrown) {
         return connection.ended(toBridgeError(thrown));
       }
@@ -145,8 +156,11 @@ class StdioConnector implements Connector {
     return connection;
   }
 
-  /** Starts a process in this slot, which is released if that fails. */
-  #carry(connection: CarrierListener, slot: ChildSlot): StdioCarrier {
+  reserve(): ChildSlot {
+    return this.#limit.reserve();
+  }
+
+  start(slot: ChildSlot, connection: CarrierListener): StdioCarrier {
     const { child, maxMessageBytes, deps, observer } = this.#options;
     try {
       if (this.#isClosed) throw SHUTTING_DOWN;
@@ -205,7 +219,7 @@ class StdioConnector implements Connector {
   async #end(why: EndReason): Promise<void> {
     this.#isClosed = true;
     this.#trials?.close();
-    await Promise.all([...this.#children].map((child) => child.terminate(why)));
+    await Promise.all([this.#leaveRestarts?.(), ...[...this.#children].map((child) => child.terminate(why))]);
   }
 
   killNow(): void {

@@ -72,6 +72,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   env: OF_COMMANDS,
   envFrom: OF_COMMANDS,
   inheritEnv: OF_COMMANDS,
+  watch: ['serve command', 'connect command'],
   pty: OF_COMMANDS,
   replaySpeed: WITH_SERVER.map((verb) => `${verb} replay`),
   transport: OF_URLS,

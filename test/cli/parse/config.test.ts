@@ -54,6 +54,7 @@ const server = {
     proxyEnv: {},
   },
   mapHeaders: [],
+  watch: [],
   pinTools: undefined,
   replaySpeed: 0,
   tools: { include: [], exclude: [], shapes: new Map() },
@@ -251,6 +252,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   env: ['A=1', 'B=2'],
   envFrom: ['server.env'],
   inheritEnv: ['true'],
+  watch: ['src/**/*.js'],
   pty: ['true'],
   transport: ['sse'],
   protocol: ['legacy'],
@@ -528,6 +530,7 @@ const everyOptionAsConfig = {
       hubs,
       remote: server.remote,
       mapHeaders: [],
+      watch: [{ path: 'src/**/*.js', folder: '/work-dir' }],
       child: ofCommand,
       sessions: {
         isolation: 'shared',
@@ -552,6 +555,7 @@ const everyOptionAsConfig = {
       remote,
       hubs,
       mapHeaders: [],
+      watch: [],
       child: { ...server.child, withheldEnv: ['EXTRA'] },
       sessions: {
         ...server.sessions,

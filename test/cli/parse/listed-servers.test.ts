@@ -248,6 +248,31 @@ test('the command line wins over an entry, and that over the top of the file', a
   ]);
 });
 
+test('files to watch are those of the entry, else those of the command line, else those at the top', async (t) => {
+  const watched = async (content: object, ...argv: string[]) =>
+    (await parse(content, ...argv)).config.servers.map(({ watch }) => watch.map(({ path }) => path).join());
+  const file = {
+    mcpServers: {
+      a: { command: 'a', portage: { watch: ['a/src', 'a/**/*.json'] } },
+      b: { command: 'b' },
+      c: { url: 'https://c.example/mcp' },
+    },
+    portage: { watch: 'top' },
+  };
+  t.deepEqual(await watched(file), ['a/src,a/**/*.json', 'top', '']);
+  t.deepEqual(await watched(file, '--watch', 'line'), ['a/src,a/**/*.json', 'line', '']);
+});
+
+test('files are watched for servers that are started, and a file without one is told so', async (t) => {
+  const urls = { mcpServers: { a: { url: 'https://a.example/mcp' } } };
+  const none =
+    /^ERR_CONFIG_COMBINATION --watch restarts servers that are started as a command, and .*mcp\.json has none/;
+  t.regex(await refusal(urls, '--watch', 'src'), none);
+  t.regex(await refusal(TWO, 'connect', 'tickets', '--watch', 'src'), none);
+  t.is(await refusal(TWO, 'connect', 'files', '--watch', 'src'), 'accepted');
+  t.regex(await refusal(TWO, 'serve', '--watch', ''), /expected a path, or a pattern like src/);
+});
+
 test('an option for servers of another kind is a mistake in an entry, at the top it is for those it fits', async (t) => {
   const wrong = { mcpServers: { a: { url: 'https://a.example/mcp', portage: { pty: true } } } };
   t.regex(await refusal(wrong), /mcpServers\.a\.portage\.pty.*reached by its URL/);

@@ -87,6 +87,16 @@ function isFaultOfEntry(server: WrittenServer, common: Common): boolean {
   }
 }
 
+/** Throws ERR_CONFIG_COMBINATION where files are to be watched, and no server is started that could be restarted. */
+export function checkWatch(given: GivenOptions, servers: readonly ParsedServer[], { path }: ConfigFile): void {
+  if (!given.isGiven('watch') || given.isFromEnvironment('watch')) return;
+  if (servers.some(({ server: { target } }) => target.kind === 'command')) return;
+  throw new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `${given.placeOf('watch')} restarts servers that are started as a command, and ${path} has none that is used; leave it out.`,
+  );
+}
+
 export function joinErrors(wrong: readonly LeftOutServer[]): BridgeError {
   const [first] = wrong;
   const lines = wrong.flatMap(({ error }) => error.message.split('\n'));
@@ -139,7 +149,7 @@ function isOfOneServer({ scope }: Option): boolean {
 
 function parseOne(server: WrittenServer, { before, after, spelling, ...common }: Common): ParsedServer {
   const { name, target, options } = server;
-  const given = new GivenOptions([...before, options, after], {
+  const given = new GivenOptions([...(options.has('watch') ? before.map(withoutWatch) : before), options, after], {
     verb: common.verb,
     target: target.kind,
     spelling,
@@ -151,6 +161,11 @@ function parseOne(server: WrittenServer, { before, after, spelling, ...common }:
   } catch (thrown) {
     throw thrown instanceof BridgeError ? withOtherProblems(thrown, given.explainAll()) : thrown;
   }
+}
+
+/** The files of one server are known best in its entry, which therefore replaces those that are given for all servers. */
+function withoutWatch(layer: OptionLayer): OptionLayer {
+  return new Map([...layer].filter(([name]) => name !== 'watch'));
 }
 
 /** An option that cannot be used is told together with all others of the entry, which would come up one by one. */

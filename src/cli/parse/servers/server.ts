@@ -56,6 +56,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     remote,
     child,
     mapHeaders,
+    watch: target.kind === 'command' ? given.get('watch') : [],
     tools: parseTools({ given, written: writtenTools, access }),
     pinTools: given.get('pinTools'),
     replaySpeed: given.get('replaySpeed'),

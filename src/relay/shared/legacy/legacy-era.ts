@@ -205,6 +205,14 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     }
   }
 
+  /** Clients that come later are told what the server is like by now. The sessions of the others go on. */
+  replaced(answer: Frame): void {
+    const offer = readInitializeResult(answer);
+    if (offer === undefined) return;
+    this.#state.offer = offer;
+    this.#told = offer;
+  }
+
   /** No server serves anymore. */
   #forgetServer(): void {
     this.#restoration?.cancel();
