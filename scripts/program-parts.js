@@ -87,6 +87,8 @@ export const PARTS = {
     'src/upstream/byte-stream/',
     'src/upstream/websocket/',
   ],
+  // gRPC, in either direction.
+  grpc: ['src/bridge/grpc-listener.ts', 'src/downstream/grpc/', 'src/grpc/', 'src/upstream/grpc/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],
@@ -130,6 +132,7 @@ export const DEFERRED_BUILTINS = [
   'crypto',
   'dns',
   'fs/promises',
+  'http2',
   'https',
   'os',
   'readline',

@@ -54,6 +54,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   aggregate: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts', 'suggest.ts', 'version.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
+  grpc: ['wire', 'errors.ts'],
   io: ['wire', 'deps.ts'],
   pins: [
     'upstream/connection.ts',
@@ -70,7 +71,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'deps.ts',
   ],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
-  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
+  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'grpc', 'errors.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
     'relay/ports.ts',
@@ -88,6 +89,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'mcp',
     'wire',
     'http',
+    'grpc',
     'io',
     'process',
     'errors.ts',

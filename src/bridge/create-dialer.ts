@@ -6,6 +6,7 @@ import {
   AGGREGATE_NAME,
   type AggregateTarget,
   type CommandTarget,
+  type GrpcTarget,
   type ServerConfig,
   type StreamTarget,
   type UrlTarget,
@@ -85,6 +86,8 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'grpc':
+      return forEveryCaller(await dialGrpc(server, target, deps), restorePolicyOf(server));
     case 'command':
       if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
       // Processes that get the variables of different callers share nothing.
@@ -179,6 +182,25 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     deps,
   });
   return findEras({ connections: guardConnections(streams, server.createGuard) }, 'byte-stream', server, deps);
+}
+
+/** Dials a server over gRPC. */
+async function dialGrpc(server: ServerToDial, target: GrpcTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createGrpcConnector } = await import('../upstream/grpc/connector.ts');
+  const { remote, limits, bound } = server;
+  const { maxMessageBytes } = limits;
+  const sessions = createGrpcConnector({
+    target,
+    remote,
+    connectTimeoutMs: remote.timeouts.connectMs,
+    maxMessageBytes,
+    failureLevel: 'warn',
+    bound,
+    trialClient: trialClientOf(server),
+    userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`,
+    deps,
+  });
+  return findEras({ connections: guardConnections(sessions, server.createGuard) }, 'grpc', server, deps);
 }
 
 /** Dials a server over WebSocket. */

@@ -56,6 +56,8 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       return 'aggregate';
     case 'stream':
       return nameStream(target.address);
+    case 'grpc':
+      return `${target.host}:${target.port}`;
   }
 }
 

@@ -63,7 +63,7 @@ export interface Membership {
   readonly alwaysShow: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget | StreamTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget | GrpcTarget;
 
 /** The listed servers that have a membership, as one server. */
 export interface AggregateTarget {
@@ -98,6 +98,14 @@ export interface UrlTarget {
 export interface StreamTarget {
   readonly kind: 'stream';
   readonly address: StreamAddress;
+}
+
+/** A running server that exchanges JSON-RPC messages on streams of gRPC. */
+export interface GrpcTarget {
+  readonly kind: 'grpc';
+  readonly host: string;
+  readonly port: number;
+  readonly tls: 'off' | 'on';
 }
 
 export type StreamAddress =

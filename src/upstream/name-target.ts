@@ -1,6 +1,6 @@
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/socket-addresses.ts';
+import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
 import { nameCommand } from '../process/command-name.ts';
 
 /**
@@ -13,6 +13,8 @@ export function nameTarget(target: Target): string {
       return showUrl(target.url);
     case 'stream':
       return showStreamAddress(target.address);
+    case 'grpc':
+      return showGrpcAddress(target);
     case 'command':
       return nameCommand(target.command, target.args);
   }

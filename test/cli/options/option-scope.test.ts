@@ -6,13 +6,15 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`]);
+const TARGETS = ['command', 'url', 'stream', 'grpc'] as const;
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => TARGETS.map((target) => `${verb} ${target}`));
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
-const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
-const LISTENING = ['serve command', 'serve url', 'serve stream'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream'];
-const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
+const OF_CALLED = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} grpc`]);
+const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`, `${verb} grpc`]);
+const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve grpc'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect grpc'];
+const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream', 'serve grpc', 'connect grpc'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   allowWritableConfig: EVERYWHERE,
@@ -24,6 +26,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   socket: LISTENING,
   socketMode: LISTENING,
   stream: LISTENING,
+  grpc: LISTENING,
   tlsCert: LISTENING,
   tlsKey: LISTENING,
   path: LISTENING,
@@ -69,10 +72,10 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   inheritEnv: OF_COMMANDS,
   pty: OF_COMMANDS,
   transport: OF_URLS,
-  header: OF_URLS,
-  headerFile: OF_URLS,
-  bearerTokenFile: OF_URLS,
-  forwardHeader: ['serve url'],
+  header: OF_CALLED,
+  headerFile: OF_CALLED,
+  bearerTokenFile: OF_CALLED,
+  forwardHeader: ['serve url', 'serve grpc'],
   ca: OF_RUNNING,
   clientCert: OF_RUNNING,
   clientKey: OF_RUNNING,
@@ -113,7 +116,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   url: [],
   all: [],
   since: [],
-  isolation: ['serve command', 'serve stream'],
+  isolation: ['serve command', 'serve stream', 'serve grpc'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
   sessionIdleTimeout: LISTENING,
@@ -136,8 +139,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   maxCallTime: RUNNING,
   hangTimeout: ['serve command'],
   shutdownGrace: RUNNING,
-  json: ['probe command', 'probe url', 'probe stream'],
-  timeout: ['probe command', 'probe url', 'probe stream'],
+  json: ['probe command', 'probe url', 'probe stream', 'probe grpc'],
+  timeout: ['probe command', 'probe url', 'probe stream', 'probe grpc'],
   logLevel: EVERYWHERE,
   logFormat: EVERYWHERE,
 };
@@ -183,7 +186,7 @@ test(
   'serve',
   'command',
   'header',
-  '--header is for a server that is reached by its URL; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+  '--header is for a server that is reached by its URL or reached over gRPC; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
 );
 test(
   refuses,
@@ -227,7 +230,7 @@ test(
   'connect',
   'stream',
   'header',
-  '--header is for a server that is reached by its URL; this one is reached over a byte stream. Leave it out.',
+  '--header is for a server that is reached by its URL or reached over gRPC; this one is reached over a byte stream. Leave it out.',
 );
 test(
   refuses,
