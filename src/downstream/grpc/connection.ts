@@ -170,18 +170,15 @@ export class ClientGrpcStream implements MessageConnection {
 
   /**
    * Ends the call with this status, after the messages that were sent. A client that does not read them in time gets
-   * none.
+   * none, and one that does not end its own half then is told that nobody reads it. Were it told at once, Node would
+   * drop the status.
    */
   end(status: GrpcStatus): void {
     if (this.#state.kind !== 'open') return;
     const stream = this.#stream;
-    const cancelTimer = this.#options.clock.after(LAST_WORDS_MS, () => stream.close(constants.NGHTTP2_CANCEL));
+    const cancelTimer = this.#options.clock.after(LAST_WORDS_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
     this.#state = { kind: 'ending', cancelTimer };
-    stream.once('wantTrailers', () => {
-      stream.sendTrailers(statusTrailers(status));
-      // The client may not have ended its half, and is told that nobody reads it.
-      stream.close(constants.NGHTTP2_NO_ERROR);
-    });
+    stream.once('wantTrailers', () => stream.sendTrailers(statusTrailers(status)));
     // Further input is discarded, but has to be read for its end to be noticed.
     stream.resume();
     void this.#writer.flush().then(() => stream.end());
