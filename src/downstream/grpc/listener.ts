@@ -3,8 +3,8 @@ import {
   createServer,
   type Http2SecureServer,
   type Http2Server,
-  type IncomingHttpHeaders,
   type Http2Session,
+  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
