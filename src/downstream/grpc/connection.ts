@@ -176,12 +176,18 @@ export class ClientGrpcStream implements MessageConnection {
   end(status: GrpcStatus): void {
     if (this.#state.kind !== 'open') return;
     const stream = this.#stream;
-    const cancelTimer = this.#options.clock.after(LAST_WORDS_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    const cancelTimer = this.#options.clock.after(LAST_WORDS_MS, () => this.#letGo());
     this.#state = { kind: 'ending', cancelTimer };
     stream.once('wantTrailers', () => stream.sendTrailers(statusTrailers(status)));
     // Further input is discarded, but has to be read for its end to be noticed.
     stream.resume();
     void this.#writer.flush().then(() => stream.end());
+  }
+
+  /** Node would wait for what the client does not read before it resets a stream without an error. */
+  #letGo(): void {
+    const stream = this.#stream;
+    stream.close(stream.writableFinished ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
   }
 
   #isOver(): void {

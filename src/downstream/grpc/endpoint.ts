@@ -86,6 +86,8 @@ export class GrpcEndpoint {
     void served.endpoint.ended.then((end) => this.#ended(served, end));
     call.stream.once('close', () => {
       cancelDeadline?.();
+      // A reset ends both halves, and whoever waits for open calls of the client waits in vain.
+      served.endpoint.close(CLIENT_GONE);
       this.#served.delete(served);
       if (this.#served.size === 0) this.#stopCheck();
     });
