@@ -1,3 +1,4 @@
+import { constants } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
 import { BridgeError, SHUTTING_DOWN } from '../../../src/errors.ts';
@@ -181,4 +182,6 @@ test('a client that reads nothing for half a minute is reset, and its server is 
     await new Promise((resolve) => setImmediate(resolve));
   }
   await waitFor(() => sessions.size === 0);
+  await waitFor(() => stream.closed);
+  t.is(stream.rstCode, constants.NGHTTP2_ENHANCE_YOUR_CALM);
 });
