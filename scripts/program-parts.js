@@ -91,6 +91,8 @@ export const PARTS = {
   replay: ['src/upstream/replay/'],
   // Servers whose files are watched.
   watch: ['src/upstream/stdio/replacing/', 'src/watch/'],
+  // gRPC, in either direction.
+  grpc: ['src/bridge/grpc-listener.ts', 'src/downstream/grpc/', 'src/grpc/', 'src/upstream/grpc/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],
@@ -137,6 +139,7 @@ export const DEFERRED_BUILTINS = [
   'crypto',
   'dns',
   'fs/promises',
+  'http2',
   'https',
   'os',
   'readline',

@@ -54,6 +54,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   aggregate: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts', 'suggest.ts', 'version.ts'],
   http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
+  grpc: ['wire', 'errors.ts'],
   io: ['wire', 'deps.ts'],
   pins: [
     'upstream/connection.ts',
@@ -84,7 +85,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
     'deps.ts',
   ],
-  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
+  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'grpc', 'errors.ts', 'deps.ts', 'config'],
   watch: ['printable.ts', 'deps.ts', 'config'],
   upstream: [
     'printable.ts',
@@ -106,6 +107,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'mcp',
     'wire',
     'http',
+    'grpc',
     'io',
     'process',
     'errors.ts',

@@ -34,9 +34,9 @@ export function describeCallers(
  * Returns true if only programs of one user on this machine can connect. Behind a reverse proxy, callers from anywhere
  * arrive over loopback.
  */
-function isForOneOfThisMachine({ addresses, streams, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
+function isForOneOfThisMachine({ addresses, streams, grpc, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
   const isProxied = baseUrl !== undefined && !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, ''));
-  const all = [...addresses, ...streams.map(({ address }) => address)];
+  const all = [...addresses, ...[...streams, ...grpc].map(({ address }) => address)];
   return all.every(isForOneUser) && !isProxied;
 }
 

@@ -6,6 +6,7 @@ import {
   AGGREGATE_NAME,
   type AggregateTarget,
   type CommandTarget,
+  type GrpcTarget,
   type ReplayTarget,
   type ServerConfig,
   type StreamTarget,
@@ -87,6 +88,8 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'grpc':
+      return forEveryCaller(await dialGrpc(server, target, deps), restorePolicyOf(server));
     case 'replay':
       return forEveryCaller(await dialReplay(server, target, deps));
     case 'command': {
@@ -223,6 +226,25 @@ async function dialReplay(server: ServerToDial, target: ReplayTarget, deps: Deps
   const { createReplayConnector } = await import('../upstream/replay/connector.ts');
   const replays = createReplayConnector({ target, speed: server.replaySpeed, deps });
   return findEras({ connections: guardAndRecord(replays, 'replay', server) }, 'replay', server, deps);
+}
+
+/** Dials a server over gRPC. */
+async function dialGrpc(server: ServerToDial, target: GrpcTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createGrpcConnector } = await import('../upstream/grpc/connector.ts');
+  const { remote, limits, bound } = server;
+  const { maxMessageBytes } = limits;
+  const sessions = createGrpcConnector({
+    target,
+    remote,
+    connectTimeoutMs: remote.timeouts.connectMs,
+    maxMessageBytes,
+    failureLevel: 'warn',
+    bound,
+    trialClient: trialClientOf(server),
+    userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`,
+    deps,
+  });
+  return findEras({ connections: guardAndRecord(sessions, 'grpc', server) }, 'grpc', server, deps);
 }
 
 /** Dials a server over WebSocket. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, TcpAddress } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
+import type { GrpcEndpoint } from '../downstream/grpc/endpoint.ts';
 import { CLIENT_LIMITS } from '../downstream/http/read-post.ts';
 import { HttpSseEndpoint, refuseHttpSse, SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
@@ -19,7 +20,7 @@ import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import type { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
-import { showStreamAddress } from '../http/socket-addresses.ts';
+import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Lane } from '../relay/call.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -46,14 +47,27 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits'> {
 /** The part of the listener's configuration that the routes of a server depend on. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
+type CarriedClientParts = Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>;
+
 /** Creates the WebSocket endpoint, which also serves clients that did not arrive through this listener, as at a hub. */
-export function createWebSocketEndpoint(
+export function createWebSocketEndpoint(server: RoutedServer, parts: CarriedClientParts): WebSocketEndpoint {
+  return new WebSocketEndpoint(optionsForCarriedClients(server, parts));
+}
+
+/** Loaded on demand, since few servers are served over gRPC. */
+export async function createGrpcEndpoint(server: RoutedServer, parts: CarriedClientParts): Promise<GrpcEndpoint> {
+  const { GrpcEndpoint } = await import('../downstream/grpc/endpoint.ts');
+  return new GrpcEndpoint(optionsForCarriedClients(server, parts));
+}
+
+/** Options of the endpoints whose clients stay connected, and were admitted with a request. */
+function optionsForCarriedClients(
   { limits, remote, sessions: { maxSessions, maxCallerSessions } }: RoutedServer,
-  { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
-): WebSocketEndpoint {
+  { sessions, bodies, deps }: CarriedClientParts,
+) {
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = limits;
   const headersOf = headersToPass(remote);
-  return new WebSocketEndpoint({
+  return {
     sessions,
     principalOf,
     environmentOf,
@@ -65,7 +79,7 @@ export function createWebSocketEndpoint(
     maxConnections: maxSessions,
     maxConnectionsPerCaller: maxCallerSessions,
     deps,
-  });
+  };
 }
 
 /** Finds the headers of a request that pass to a remote server, and tells whose it is where that matters there. */
@@ -230,26 +244,33 @@ export interface CallerTokens extends Pick<ExchangedTokens, 'note'> {
 }
 
 /**
- * Wraps a route so that the mapped headers of a caller, or the claims of its token, become a part of its identity:
- * callers for whom the server is shown different things share nothing.
+ * Makes the mapped headers of a caller, or the claims of its token, a part of its identity: callers for whom the server
+ * is shown different things share nothing. Returns why the request cannot be served, or undefined.
  */
-export function withKnownCallers(
-  route: HttpRoute,
+export type KnowCaller = (request: IncomingMessage) => BridgeError | undefined;
+
+/** Undefined: nothing is added to the identity of callers. */
+export function createKnowCaller(
   mapHeaders: ServerConfig['mapHeaders'],
   callerTokens: CallerTokens | undefined,
-): HttpRoute {
-  const mapped: HttpRoute = (request, response, query) => {
-    const refusal = mapCaller(request, mapHeaders);
-    if (refusal !== undefined) return respondError(response, refusal);
-    route(request, response, query);
-  };
-  const served = mapHeaders.length === 0 ? route : mapped;
-  if (callerTokens === undefined) return served;
-  return (request, response, query) => {
+): KnowCaller | undefined {
+  if (callerTokens === undefined)
+    return mapHeaders.length === 0 ? undefined : (request) => mapCaller(request, mapHeaders);
+  return (request) => {
     const token = mapCallerToken(request);
     if (!(token instanceof BridgeError)) callerTokens.note(token);
-    else if (callerTokens.areOptional !== true) return respondError(response, token);
-    served(request, response, query);
+    else if (callerTokens.areOptional !== true) return token;
+    return mapHeaders.length === 0 ? undefined : mapCaller(request, mapHeaders);
+  };
+}
+
+/** Wraps a route so that its callers are known before it serves them. */
+export function withKnownCallers(route: HttpRoute, knowCaller: KnowCaller | undefined): HttpRoute {
+  if (knowCaller === undefined) return route;
+  return (request, response, query) => {
+    const refusal = knowCaller(request);
+    if (refusal === undefined) route(request, response, query);
+    else respondError(response, refusal);
   };
 }
 
@@ -311,5 +332,20 @@ export function createStreamUrls(
     const isTls = address.kind === 'tcp' && tls !== undefined;
     const url = showStreamAddress(address.kind === 'tcp' ? { ...address, tls: isTls ? 'on' : 'off' } : address);
     return [{ label: listing === undefined ? 'Byte stream' : `${listing.name}, byte stream`, url }];
+  });
+}
+
+/** Returns the addresses for gRPC. `bound` is in the order of the ports; those that are not bound yet are left out. */
+export function createGrpcUrls(
+  { grpc, tls }: HttpListenerConfig,
+  servers: readonly Pick<ServerConfig, 'listing'>[],
+  bound: readonly TcpAddress[],
+): RunningBridge['urls'] {
+  return grpc.flatMap(({ segment }, index) => {
+    const address = bound[index];
+    if (address === undefined) return [];
+    const listing = servers.find((server) => server.listing?.segment === segment)?.listing;
+    const url = showGrpcAddress({ ...address, tls: tls === undefined ? 'off' : 'on' });
+    return [{ label: listing === undefined ? 'gRPC' : `${listing.name}, gRPC`, url }];
   });
 }

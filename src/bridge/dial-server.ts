@@ -87,7 +87,7 @@ export function createDial({
           ...server,
           callerTokens,
           remote:
-            server.target.kind === 'url' || server.target.kind === 'stream'
+            server.target.kind === 'url' || server.target.kind === 'stream' || server.target.kind === 'grpc'
               ? markRequests(server.remote, ownMarks?.()[0])
               : server.remote,
           callers,

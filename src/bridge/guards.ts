@@ -58,6 +58,8 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       return `replay:${target.file}${target.server === undefined ? '' : `#${target.server}`}`;
     case 'stream':
       return nameStream(target.address);
+    case 'grpc':
+      return `${target.host}:${target.port}`;
   }
 }
 

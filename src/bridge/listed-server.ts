@@ -9,6 +9,7 @@ import { fingerprint } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
+import type { GrpcCall } from '../downstream/grpc/call.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
@@ -414,6 +415,19 @@ export class ListedServer extends Composite {
         refuseSocket(socket, error, deps);
       },
     );
+  }
+
+  /** Serves a new client over gRPC, which was admitted. */
+  takeGrpc(call: GrpcCall): void {
+    if (!this.isListed || !this.isFor(principalOf(call.request))) return call.refuse(NOT_SERVED);
+    const isRefused = (thrown: unknown): void => {
+      const error = toBridgeError(thrown);
+      this.#deps().log.warn({ code: error.code }, error.message);
+      call.refuse(error);
+    };
+    this.start()
+      .then((served) => served.takeGrpc(call))
+      .catch(isRefused);
   }
 
   // ---- the end of the bridge

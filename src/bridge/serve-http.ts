@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { ClusterConfig } from '../config/cluster.ts';
-import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
+import type { BoundAddress, HttpListenerConfig, TcpAddress } from '../config/listener.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
+import type { GrpcListener } from '../downstream/grpc/listener.ts';
 import { answerStrayClient } from '../downstream/stdio/stray-client.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
@@ -15,8 +16,9 @@ import type { Replica } from '../replicas/replica.ts';
 import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
+import { baseOf, createGrpcUrls, createStreamUrls, createUrls } from './create-routes.ts';
 import { createDial } from './dial-server.ts';
+import type { GrpcListenerParts } from './grpc-listener.ts';
 import { Guards } from './guards.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
@@ -89,7 +91,8 @@ export async function createHttpBridge(
   const guards = new Guards(deps);
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
-  const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
+  let boundGrpc: readonly TcpAddress[] = [];
+  const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams, ...boundGrpc];
   const dial = createDial({
     callersOf: (server) => describeCallers(listener, server),
     ownMarks,
@@ -129,6 +132,8 @@ export async function createHttpBridge(
   };
   tellWhatIsServed();
   const streams = listenForStreams(listener, servers, deps);
+  const grpc =
+    listener.grpc.length === 0 ? undefined : await listenForGrpc({ listener, servers, ownMarks, onRefused, deps });
   const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
@@ -154,7 +159,11 @@ export async function createHttpBridge(
   let list = config.servers;
   return {
     get urls() {
-      return [...createUrls(listener, list, bound), ...createStreamUrls(listener, list, boundStreams)];
+      return [
+        ...createUrls(listener, list, bound),
+        ...createStreamUrls(listener, list, boundStreams),
+        ...createGrpcUrls(listener, list, boundGrpc),
+      ];
     },
     get servers() {
       return servers.inspect((path) => `${baseOf(listener, bound)}${path}`).map(({ name, url }) => ({ name, url }));
@@ -165,6 +174,7 @@ export async function createHttpBridge(
     async listen() {
       bound = await http.http.listen();
       boundStreams = await streams.listen();
+      boundGrpc = (await grpc?.listen()) ?? [];
       await servers.callHubs();
     },
     handle: (request, response, place) =>
@@ -181,12 +191,14 @@ export async function createHttpBridge(
     async shutdown() {
       observation.endWatching();
       streams.stopAccepting();
+      grpc?.stopAccepting();
       await drain(http, replica, shutdownGraceMs);
       await servers.close(SHUTTING_DOWN);
       await guards.close();
       await replica?.close();
       http.close();
       streams.close();
+      grpc?.close();
       authentication.close();
       await observation.close();
     },
@@ -195,7 +207,7 @@ export async function createHttpBridge(
       http.http.removeSocketFiles();
       streams.removeSocketFiles();
     },
-    ended: Promise.race([http.http.failed, streams.failed]),
+    ended: Promise.race([http.http.failed, streams.failed, ...(grpc === undefined ? [] : [grpc.failed])]),
   };
 }
 
@@ -254,4 +266,10 @@ function listenForStreams(
     deps,
     words: wordsOfStreams(spelling),
   });
+}
+
+/** Loaded on demand: Node's HTTP/2 alone takes a fifth of a start. */
+async function listenForGrpc(parts: GrpcListenerParts): Promise<GrpcListener> {
+  const { createGrpcListener } = await import('./grpc-listener.ts');
+  return createGrpcListener(parts);
 }

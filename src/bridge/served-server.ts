@@ -3,6 +3,8 @@ import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
+import type { GrpcCall } from '../downstream/grpc/call.ts';
+import type { GrpcEndpoint } from '../downstream/grpc/endpoint.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
@@ -19,7 +21,16 @@ import type { ReplicatedServer } from '../replicas/replicated-server.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createModernCalls, createSessions } from './create-registries.ts';
-import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
+import {
+  type CallerTokens,
+  createGrpcEndpoint,
+  createKnowCaller,
+  createRoutes,
+  createWebSocketEndpoint,
+  type KnowCaller,
+  type RoutedServer,
+  withKnownCallers,
+} from './create-routes.ts';
 import type { Part } from './lifecycle.ts';
 
 /** The dialers of one server, and its shares of what all servers have in common. */
@@ -68,6 +79,12 @@ export class ServedServer implements Part {
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialed: DialedServer;
+  readonly #served: RoutedServer;
+  readonly #knowCaller: KnowCaller | undefined;
+  readonly #deps: Deps;
+  /** Clients over gRPC; undefined until there is one. */
+  #grpc: Promise<GrpcEndpoint> | undefined;
+  #refusal: BridgeError | undefined;
 
   constructor({ config, listener, endpoints, dialed, live, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, calls, bodies, replicated } = dialed;
@@ -79,6 +96,8 @@ export class ServedServer implements Part {
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     const served = { ...config, callers, listener: { ...listener, endpoints } };
+    this.#served = served;
+    this.#deps = deps;
     this.streams = new ByteStreamClients({ sessions: this.sessions, bodies, ...limits, deps });
     this.webSockets = createWebSocketEndpoint(served, { deps, bodies, sessions: this.sessions });
     const { routes, streamable } = createRoutes(served, {
@@ -92,9 +111,27 @@ export class ServedServer implements Part {
     });
     const { sessions, modernCalls } = this;
     replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
-    this.routes = new Map(
-      [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialed.callerTokens)]),
-    );
+    const knowCaller = createKnowCaller(config.mapHeaders, dialed.callerTokens);
+    this.#knowCaller = knowCaller;
+    this.routes = new Map([...routes].map(([path, route]) => [path, withKnownCallers(route, knowCaller)]));
+  }
+
+  /** Serves a client over gRPC, which was admitted. */
+  async takeGrpc(call: GrpcCall): Promise<void> {
+    const refusal = this.#refusal ?? this.#knowCaller?.(call.request);
+    if (refusal !== undefined) return call.refuse(refusal);
+    const { sessions } = this;
+    const { bodies } = this.#dialed;
+    this.#grpc ??= createGrpcEndpoint(this.#served, { sessions, bodies, deps: this.#deps });
+    const endpoint = await this.#grpc;
+    // The server may have begun to end meanwhile.
+    if (this.#refusal !== undefined) endpoint.refuse(this.#refusal);
+    endpoint.serve(call);
+  }
+
+  #refuseGrpc(reason: BridgeError): void {
+    this.#refusal ??= reason;
+    void this.#grpc?.then((endpoint) => endpoint.refuse(reason));
   }
 
   /** Takes note of a token that a caller has shown at the aggregate. */
@@ -126,6 +163,7 @@ export class ServedServer implements Part {
   /** Takes no new calls. Resolves when open ones have ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
+    this.#refuseGrpc(SHUTTING_DOWN);
     // Parked calls wait for answers that other replicas forward.
     const { replicated, queues } = this.#dialed;
     const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
@@ -152,7 +190,9 @@ export class ServedServer implements Part {
     this.#dialed.replicated?.end();
     this.streams.close(reason);
     const lastWords = this.webSockets.close(reason);
-    await Promise.all([this.#dialed.close(), lastWords]);
+    this.#refusal ??= reason;
+    const lastMessages = this.#grpc?.then((endpoint) => endpoint.close(reason));
+    await Promise.all([this.#dialed.close(), lastWords, lastMessages]);
   }
 
   killNow(): void {

@@ -5,6 +5,7 @@ import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
+import type { GrpcRoute } from '../downstream/grpc/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute, respondReadiness } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
@@ -133,14 +134,16 @@ export class ServerList extends Composite implements Router {
 
   /** The endpoints that are served, for recording their usage. */
   get served(): readonly ServedEndpoint[] {
-    const { addresses, streams } = this.#parts.listener;
+    const { addresses, streams, grpc } = this.#parts.listener;
     return this.#listed().flatMap(({ config, endpoints }) => {
       const { path, ssePath, wsPath, httpSse, webSocket, sunset } = endpoints;
       const server = nameServer(config);
       const hasStream = streams.some(({ segment }) => segment === config.listing?.segment);
-      const onStreams: ServedEndpoint[] = hasStream
-        ? [{ server, transport: 'byte-stream', path: undefined, sunset: undefined }]
-        : [];
+      const hasGrpc = grpc.some(({ segment }) => segment === config.listing?.segment);
+      const onStreams: ServedEndpoint[] = [
+        ...(hasStream ? (['byte-stream'] as const) : []),
+        ...(hasGrpc ? (['grpc'] as const) : []),
+      ].map((transport) => ({ server, transport, path: undefined, sunset: undefined }));
       if (addresses.length === 0) return onStreams;
       const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
       const overSse: ServedEndpoint[] =
@@ -169,6 +172,27 @@ export class ServerList extends Composite implements Router {
     const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
     if (server !== undefined) server.takeStream(socket, reach);
     else refuseSocket(socket, NOT_SERVED, this.#parts.deps);
+  }
+
+  /** The server with this segment, for clients over gRPC. */
+  grpcRoute(segment: string | undefined): GrpcRoute {
+    const find = (): ListedServer | undefined => (segment === undefined ? this.#unnamed : this.#named.get(segment));
+    const isServing = (server: ListedServer | undefined): boolean =>
+      !this.#isDraining && server?.isListed === true && unreadinessOf(server.readiness()) === undefined;
+    const authenticator = (): Authenticator => find()?.authentication.authenticator ?? this.#authenticator();
+    return {
+      get authenticator() {
+        return authenticator();
+      },
+      get isServing() {
+        return isServing(find());
+      },
+      serve(call) {
+        const server = find();
+        if (server === undefined) call.refuse(NOT_SERVED);
+        else server.takeGrpc(call);
+      },
+    };
   }
 
   // ---- what is served where

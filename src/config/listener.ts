@@ -10,6 +10,8 @@ export interface HttpListenerConfig {
   readonly addresses: readonly ListenAddress[];
   /** Addresses for byte streams of JSON lines. Each connection is one client of one server. */
   readonly streams: readonly StreamConfig[];
+  /** Ports for gRPC. Each stream there is one client of one server. */
+  readonly grpc: readonly GrpcConfig[];
   /** Applies to TCP ports only: traffic over a local socket does not leave this machine. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
@@ -27,6 +29,13 @@ export interface HttpListenerConfig {
 /** An address for byte streams to one server. */
 export interface StreamConfig {
   readonly address: BoundAddress;
+  /** The segment of the server's listing; undefined for a server without a listing. */
+  readonly segment: string | undefined;
+}
+
+/** A port for gRPC to one server. */
+export interface GrpcConfig {
+  readonly address: TcpAddress;
   /** The segment of the server's listing; undefined for a server without a listing. */
   readonly segment: string | undefined;
 }

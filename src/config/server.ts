@@ -67,7 +67,7 @@ export interface Membership {
   readonly alwaysShow: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget | StreamTarget | ReplayTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget | GrpcTarget | ReplayTarget;
 
 /** The listed servers that have a membership, as one server. */
 export interface AggregateTarget {
@@ -102,6 +102,14 @@ export interface UrlTarget {
 export interface StreamTarget {
   readonly kind: 'stream';
   readonly address: StreamAddress;
+}
+
+/** A running server that exchanges JSON-RPC messages on streams of gRPC. */
+export interface GrpcTarget {
+  readonly kind: 'grpc';
+  readonly host: string;
+  readonly port: number;
+  readonly tls: 'off' | 'on';
 }
 
 /** A server of a recording, which the bridge replays. */

@@ -1,5 +1,5 @@
 /** Addresses of local sockets and byte streams: Unix sockets and named pipes, with or without HTTP. */
-import type { StreamAddress } from '../config/server.ts';
+import type { GrpcTarget, StreamAddress } from '../config/server.ts';
 import { toPrintable } from '../printable.ts';
 
 /** The prefix of named pipes on Windows. */
@@ -67,4 +67,9 @@ export function showStreamAddress(address: StreamAddress): string {
   if (address.kind === 'socket') return toPrintable(showSocketPath(address.path), LONGEST_PATH);
   const { host, port, tls } = address;
   return `${tls === 'on' ? 'tls' : 'tcp'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Formats the address of a port for gRPC as `grpc://host:port`, or `grpcs://host:port` with TLS. */
+export function showGrpcAddress({ host, port, tls }: Omit<GrpcTarget, 'kind'>): string {
+  return `${tls === 'on' ? 'grpcs' : 'grpc'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -246,6 +246,7 @@ export type ClientTransport =
   | 'http-sse'
   | 'byte-stream'
   | 'websocket'
+  | 'grpc'
   | 'replay'
   | 'aggregate';
 

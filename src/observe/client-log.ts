@@ -35,6 +35,7 @@ const TRANSPORTS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'a byte stream',
   websocket: 'WebSocket',
+  grpc: 'gRPC',
   'streamable-http': 'Streamable HTTP',
   'http-sse': 'HTTP+SSE',
   aggregate: 'the aggregate',

@@ -1,7 +1,7 @@
 import type { RemoteConfig } from '../config/remote.ts';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/socket-addresses.ts';
+import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { quoteForShell, quoteWord, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
@@ -57,6 +57,9 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'replay') {
     const { file, server } = target;
     return quoteForShell(`replay:${file}${server === undefined ? '' : `#${server}`}`);
+  }
+  if (target.kind === 'grpc') {
+    return [showGrpcAddress(target), ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
   return `-- ${showArguments([target.command, ...target.args])}`;
 }

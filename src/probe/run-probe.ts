@@ -118,6 +118,20 @@ async function createProbe(
     const connector = createReplayConnector({ target, speed: replaySpeed, deps });
     return new ConnectionProbe({ connector, transport: 'replay', protocol, timeoutMs, clientInfo, ...context });
   }
+  if (target.kind === 'grpc') {
+    const { createGrpcConnector } = await import('../upstream/grpc/connector.ts');
+    const connector = createGrpcConnector({
+      target,
+      remote,
+      // The overall time limit applies instead.
+      connectTimeoutMs: 0,
+      maxMessageBytes,
+      failureLevel: 'debug',
+      userAgent: `mcp-portage/${VERSION}`,
+      deps,
+    });
+    return new ConnectionProbe({ connector, transport: 'grpc', protocol, timeoutMs, clientInfo, ...context });
+  }
   const { url } = target;
   const server = handshakeUrlOf(url);
   const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, context);

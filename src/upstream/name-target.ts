@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/socket-addresses.ts';
+import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
 import { nameCommand } from '../process/command-name.ts';
 
 /**
@@ -14,6 +14,8 @@ export function nameTarget(target: Target): string {
       return showUrl(target.url);
     case 'stream':
       return showStreamAddress(target.address);
+    case 'grpc':
+      return showGrpcAddress(target);
     case 'command':
       return nameCommand(target.command, target.args);
     case 'replay':

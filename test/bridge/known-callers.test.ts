@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import test from 'ava';
-import { type CallerTokens, withKnownCallers } from '../../src/bridge/create-routes.ts';
+import { type CallerTokens, createKnowCaller, withKnownCallers } from '../../src/bridge/create-routes.ts';
 import type { CallerToken } from '../../src/http/auth/caller-token.ts';
 import { environmentOf, identifyCaller, nameOfPrincipal, principalOf, tokenOf } from '../../src/http/auth/callers.ts';
 
@@ -27,8 +27,7 @@ function serve(request: IncomingMessage, tokens: CallerTokens) {
       const principal = principalOf(request);
       known = { principal, environment: environmentOf(request), caller: tokenOf(request)?.caller };
     },
-    MAPPED,
-    tokens,
+    createKnowCaller(MAPPED, tokens),
   );
   const response = { writeHead: () => response, end: () => response, setHeader: () => response, headersSent: false };
   route(request, response as unknown as ServerResponse, new URLSearchParams());

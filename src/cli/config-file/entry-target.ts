@@ -1,5 +1,5 @@
 /** Reads the target of an entry: the program to start, or the server's address and transport. */
-import type { StreamTarget, Target } from '../../config/server.ts';
+import type { GrpcTarget, StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
 import type { ReadingContext } from '../options/value-type.ts';
@@ -19,7 +19,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket' | 'replay';
+type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket' | 'grpc' | 'replay';
 
 /** Types by name, in lower case and without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -34,6 +34,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['ws', 'websocket'],
   ['websocket', 'websocket'],
   ['replay', 'replay'],
+  ['grpc', 'grpc'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -126,6 +127,8 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf, resolvePat
     );
   }
   if (kind === 'replay') return refuse([key], NO_RECORDING);
+  if (target.kind === 'grpc') return readGrpc(target, key, typeKey, kind);
+  if (kind === 'grpc') return refuse([key], NO_GRPC);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
   // A WebSocket needs no option `transport`. Some entries have the http URL of the handshake.
@@ -188,6 +191,18 @@ function readStream(
   );
 }
 
+/** gRPC has no other transport, so a type that names one is a mistake. */
+function readGrpc(
+  target: GrpcTarget,
+  key: (typeof URL_KEYS)[number],
+  typeKey: string | undefined,
+  kind: Kind | undefined,
+): EntryTarget {
+  if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is an address of gRPC.');
+  if (kind === undefined || kind === 'grpc' || kind === 'auto') return { ok: true, target, transport: undefined };
+  return refuse([typeKey ?? 'type'], 'says otherwise, but the URL is an address of gRPC; correct one of them.');
+}
+
 /** VS Code requests `/` if the URL of a socket has no fragment. */
 function withPath(text: string, kind: Kind | undefined): string {
   const isHttp = kind === 'http' || kind === 'streamable-http' || kind === 'sse';
@@ -214,12 +229,13 @@ function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>>
 }
 
 const NO_URL =
-  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://, or with replay: for a recording.';
+  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc:// or grpcs://, or with replay: for a recording.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
+const NO_GRPC = 'expected an address of gRPC, like grpc://127.0.0.1:50051 or grpcs://example.com:443.';
 const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
 const NO_RECORDING = 'expected a recording, like replay:session.jsonl.';
 const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse, ws, stream, replay or remote, got another string.';
+  'expected stdio, local, http, streamable-http, sse, ws, stream, grpc, replay or remote, got another string.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -67,6 +67,7 @@ export function readServer(
   const { target, transport } = read;
   const options = new OptionsOfEntry(node, path, reader);
   if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
+  else if (target.kind === 'grpc') options.set('header', readHeaders(entry, node, path, reader));
   else if (target.kind === 'url') {
     options.set('header', readHeaders(entry, node, path, reader));
     for (const [name, texts] of readHostLogin(node)) options.setTexts(name, texts, 'host');
@@ -283,6 +284,7 @@ const MEANINGLESS: Readonly<Record<Target['kind'], readonly string[]>> = {
   command: OF_URLS,
   url: OF_COMMANDS,
   stream: [...OF_COMMANDS, ...OF_URLS],
+  grpc: [...OF_COMMANDS, 'socket'],
   replay: [...OF_COMMANDS, ...OF_URLS],
 };
 

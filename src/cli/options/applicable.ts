@@ -86,5 +86,6 @@ export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
   command: 'started as a command',
   url: 'reached by its URL',
   stream: 'reached over a byte stream',
+  grpc: 'reached over gRPC',
   replay: 'replayed from a recording',
 };

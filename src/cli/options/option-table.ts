@@ -31,6 +31,7 @@ import {
   keyLocation,
   keySource,
   lease,
+  listenedGrpc,
   listenedStream,
   listenHost,
   mappedHeader,
@@ -182,6 +183,10 @@ const LISTEN = group(
     stream: list(
       listenedStream,
       'Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers',
+    ),
+    grpc: list(
+      listenedGrpc,
+      'Serve gRPC (mcp.transport.v1.Mcp) at host:port, with name= before it if there are several servers; in place of a port unless one is given as well',
     ),
     tlsCert: value(file, 'Serve https with this certificate chain (PEM file)'),
     tlsKey: value(file, 'Private key of the certificate (PEM file)'),
@@ -348,32 +353,37 @@ const REMOTE = group(
       { default: 'auto' },
     ),
     header: list(header, `Send this header with every request; \${NAME} takes a value from the environment`, {
+      targets: ['url', 'grpc'],
       scope: 'one-server',
     }),
-    headerFile: value(file, 'Send the headers in this file, one per line; # starts a comment', { scope: 'one-server' }),
+    headerFile: value(file, 'Send the headers in this file, one per line; # starts a comment', {
+      targets: ['url', 'grpc'],
+      scope: 'one-server',
+    }),
     bearerTokenFile: value(file, 'Send the bearer token in this file; it is read again when it changes', {
+      targets: ['url', 'grpc'],
       scope: 'one-server',
     }),
     forwardHeader: list(
       forwardedHeader,
       "Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are",
-      { verbs: ['serve'] },
+      { verbs: ['serve'], targets: ['url', 'grpc'] },
     ),
     ca: value(file, 'Trust these certificate authorities (PEM file) instead of the built-in ones', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'grpc'],
     }),
     clientCert: value(file, 'Client certificate to present to the server (PEM file)', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'grpc'],
       scope: 'one-server',
     }),
     clientKey: value(file, 'Private key of that certificate (PEM file)', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'grpc'],
       scope: 'one-server',
     }),
     connectTimeout: value(duration, 'Time for name resolution, TCP and TLS; 0: no limit', {
       default: '10s',
       verbs: ['serve', 'connect'],
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'grpc'],
     }),
     firstByteTimeout: value(duration, 'Time until a response begins; 0: no limit, since calls may be long', {
       default: '0',
@@ -390,7 +400,7 @@ const REMOTE = group(
     keepAlive: value(duration, 'Ping a connection that was idle this long; 0: never', {
       default: '0',
       verbs: ['serve', 'connect'],
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'grpc'],
     }),
   },
 );
@@ -473,7 +483,7 @@ const LOGIN = group(
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
       verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout', 'info'],
-      targets: ['command', 'url', 'stream', 'replay'],
+      targets: ['command', 'url', 'stream', 'grpc', 'replay'],
     }),
   },
 );
@@ -484,7 +494,7 @@ const SESSIONS = group(
     isolation: value(
       choice('mode', ['session', 'shared']),
       'One server process per client session, or one shared by all clients',
-      { default: 'session', targets: ['command', 'stream'] },
+      { default: 'session', targets: ['command', 'stream', 'grpc'] },
     ),
     prewarm: value(count, 'Server processes kept ready for the next sessions', { default: '0', targets: ['command'] }),
     sessionTimeout: value(

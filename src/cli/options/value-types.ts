@@ -12,7 +12,7 @@ import {
 } from '../parse/listener/auth-value.ts';
 import { parseHubPlace } from '../parse/listener/hub-place.ts';
 import { parseSocketPath } from '../parse/listener/socket-path.ts';
-import { parseStream } from '../parse/listener/stream-address.ts';
+import { parseGrpcPlace, parseStream } from '../parse/listener/stream-address.ts';
 import { parseAssignment } from '../parse/servers/child-environment.ts';
 import { parseForwardedHeader, parseHeader } from '../parse/servers/header-value.ts';
 import {
@@ -91,6 +91,7 @@ export const socketPath: ValueType<string> = { placeholder: 'path', completes: '
 
 export const listenHost: ValueType<string> = { placeholder: 'address', read: value.parseListenHost };
 export const listenedStream = { placeholder: 'address', read: parseStream };
+export const listenedGrpc = { placeholder: 'address', read: parseGrpcPlace };
 export const endpointPath: ValueType<string> = { placeholder: 'path', read: value.parseEndpointPath };
 export const sunset = { placeholder: 'date', read: value.parseSunset };
 export const baseUrl: ValueType<URL> = { placeholder: 'url', read: value.parseBaseUrl };

@@ -15,7 +15,7 @@ import { type BridgeVerb, OPTIONS, VARIABLES } from '../options/option-table.ts'
 import { type ParsedCluster, parseCluster } from './cluster.ts';
 import { tokenVariables } from './listener/access.ts';
 import { parseListener } from './listener/listener.ts';
-import { leadStreams } from './listener/streams.ts';
+import { leadGrpc, leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
 import { chooseAggregate, parseAggregate } from './servers/aggregate.ts';
 import type { Environment } from './servers/child-environment.ts';
@@ -69,7 +69,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const use: OptionUse = { verb, target: isOnlyOne ? target.kind : 'any', spelling };
   refuseInapplicable(options, use);
   const given = new GivenOptions([...process, file?.options ?? NOTHING], use);
-  const { listener: http, streams, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
+  const { listener: http, streams, grpc, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
   const { access } = http;
   const observed = parseObservation(given, around, verb === 'serve' ? http : undefined);
   const clustered = verb === 'serve' ? parseCluster(given, around) : NO_CLUSTER;
@@ -93,8 +93,11 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   // Only `serve` listens. `probe` is a client itself and does not use the listener.
+  const all = [first, ...others];
   const listener: ListenerConfig =
-    verb === 'serve' ? { ...http, streams: leadStreams(streams, [first, ...others], given) } : { kind: 'pipes' };
+    verb === 'serve'
+      ? { ...http, streams: leadStreams(streams, all, given), grpc: leadGrpc(grpc, all, given) }
+      : { kind: 'pipes' };
   const config: Config = {
     listener,
     servers: [first, ...others],

@@ -47,9 +47,9 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
     this.headers = options.client.headers;
   }
 
-  send(frame: Frame, _call?: Call): boolean {
+  send(frame: Frame, call?: Call): boolean {
     const fitting = this.fitting(frame, 0);
-    return fitting === undefined || this.write(fitting.bytes);
+    return fitting === undefined || this.write(fitting.bytes, fitting.isResponse ? undefined : call);
   }
 
   /**
@@ -67,9 +67,12 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
     return undefined;
   }
 
-  /** Writes one message. False: the connection is full, and the listener's `clientDrained` follows. */
-  write(message: Buffer): boolean {
-    const hasCapacity = this.#options.connection.send(message);
+  /**
+   * Writes one message. False: the connection is full, and the listener's `clientDrained` follows.
+   * @param about see `MessageConnection.send`
+   */
+  write(message: Buffer, about?: Call): boolean {
+    const hasCapacity = this.#options.connection.send(message, about);
     if (!hasCapacity) this.#isFull = true;
     return hasCapacity;
   }

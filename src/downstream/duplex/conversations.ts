@@ -173,7 +173,7 @@ class LegacyPeer extends ConnectionPeer {
 
   override send(frame: Frame, call?: Call): boolean {
     const lane = call?.lane;
-    if (!(lane instanceof BatchLane) || !frame.isResponse) return super.send(frame);
+    if (!(lane instanceof BatchLane) || !frame.isResponse) return super.send(frame, call);
     return lane.send(this.fitting(frame, MAX_ARRAY_BYTES) ?? frame);
   }
 
@@ -309,8 +309,8 @@ class ModernPeer extends ConnectionPeer {
    * clients get both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
    */
   override send(frame: Frame, call?: Call): boolean {
-    const hasCapacity = super.send(frame);
+    const hasCapacity = super.send(frame, call);
     if (frame.kind !== 'result' || call?.method !== LISTEN) return hasCapacity;
-    return this.write(notificationFrame(CANCELED, { requestId: call.id }).bytes);
+    return this.write(notificationFrame(CANCELED, { requestId: call.id }).bytes, call);
   }
 }

@@ -5,6 +5,7 @@ import { findCanceledId } from '../../mcp/classify/correlators.ts';
 import { claimsModern, routeEra } from '../../mcp/classify/route-era.ts';
 import { CANCELED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Call } from '../../relay/call.ts';
 import { drained } from '../../relay/calls.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
@@ -112,7 +113,7 @@ export class DuplexEndpoint implements ConnectionListener {
       onEnd: (untakenBytes) => this.#inputTaken(untakenBytes),
     });
     const shared = {
-      connection: { send: (message: Buffer) => this.#send(message) },
+      connection: { send: (message: Buffer, about?: Call) => this.#send(message, about) },
       client,
       input: this.#input,
       sessions,
@@ -277,8 +278,8 @@ export class DuplexEndpoint implements ConnectionListener {
     this.#send(frame.bytes);
   }
 
-  #send(message: Buffer): boolean {
-    if (this.#connection.send(message)) {
+  #send(message: Buffer, about?: Call): boolean {
+    if (this.#connection.send(message, about)) {
       this.#largestSentBytes = 0;
       return true;
     }

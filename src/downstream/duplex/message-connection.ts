@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { ArrivingMessage } from '../../http/server/read-body.ts';
 import { LineWriter } from '../../io/line-writer.ts';
+import type { Call } from '../../relay/call.ts';
 import { LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
 
 /**
@@ -25,8 +26,9 @@ export interface MessageConnection {
   /**
    * Writes a message, whose bytes must not change afterward. False: the message was accepted, but the connection is
    * full and `drained` follows.
+   * @param about the call that a notification or a request of the server belongs to, for clients that can be told
    */
-  send(message: Buffer): boolean;
+  send(message: Buffer, about?: Call): boolean;
   /** Bytes that were written and not taken by the operating system yet. */
   readonly waitingBytes: number;
   /** Resolves when everything written has left for the client, or cannot. */

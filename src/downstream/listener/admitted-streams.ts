@@ -1,10 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { type Authenticator, authenticatedNameOf, leaveOf } from '../../http/auth/callers.ts';
 
 /** Interval at which the callers of open streams are authenticated again. Checking a token takes microseconds. */
 export const ADMISSION_CHECK_MS = 10_000;
+
+/** A response over HTTP, or the stream of gRPC that a request has opened. */
+type OpenStream = Pick<Writable, 'destroy' | 'destroyed' | 'once'>;
 
 interface Admitted {
   readonly request: IncomingMessage;
@@ -18,14 +22,14 @@ interface Admitted {
  */
 export class AdmittedStreams {
   readonly #clock: Clock;
-  readonly #open = new Map<ServerResponse, Admitted>();
+  readonly #open = new Map<OpenStream, Admitted>();
   #stopChecking: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(request: IncomingMessage, response: ServerResponse, authenticator: Authenticator): void {
+  add(request: IncomingMessage, response: OpenStream, authenticator: Authenticator): void {
     this.#open.set(response, { request, authenticator });
     this.#stopChecking ??= this.#clock.every(ADMISSION_CHECK_MS, () => this.#check());
     response.once('close', () => {
@@ -50,7 +54,7 @@ export class AdmittedStreams {
     }
   }
 
-  #end(request: IncomingMessage, response: ServerResponse, reason: BridgeError | undefined): void {
+  #end(request: IncomingMessage, response: OpenStream, reason: BridgeError | undefined): void {
     if (response.destroyed || !this.#open.delete(response)) return;
     const leave = leaveOf(request);
     if (leave === undefined || reason === undefined) response.destroy();

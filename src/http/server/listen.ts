@@ -35,6 +35,11 @@ export function wordsOfStreams(spelling: Spelling): ListenOptionWords {
   return { port: stream, anyPort: 'port 0', thisMachine: '127.0.0.1', socket: stream };
 }
 
+export function wordsOfGrpc(spelling: Spelling): ListenOptionWords {
+  const [grpc] = spell(spelling, 'grpc');
+  return { port: grpc, anyPort: 'port 0', thisMachine: '127.0.0.1', socket: grpc };
+}
+
 function spell<const N extends readonly string[]>(spelling: Spelling, ...names: N): { [K in keyof N]: string } {
   return names.map((name) => (spelling === 'flags' ? `--${name}` : name)) as { [K in keyof N]: string };
 }

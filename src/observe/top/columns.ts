@@ -211,6 +211,7 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
   'streamable-http': 'HTTP',
   'http-sse': 'HTTP+SSE',
   websocket: 'WebSocket',
+  grpc: 'gRPC',
   'byte-stream': 'byte stream',
 };
 

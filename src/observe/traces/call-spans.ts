@@ -160,6 +160,7 @@ const PROTOCOLS: Readonly<Partial<Record<Transport, string>>> = {
   'streamable-http': 'http',
   'http-sse': 'http',
   websocket: 'websocket',
+  grpc: 'http',
 };
 
 /** Returns the attributes of the protocol on one side. */

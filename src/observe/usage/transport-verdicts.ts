@@ -196,6 +196,7 @@ export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'byte stream',
   websocket: 'WebSocket',
+  grpc: 'gRPC',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
   aggregate: 'the aggregate',

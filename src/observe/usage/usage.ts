@@ -159,6 +159,7 @@ const TRANSPORTS: readonly Transport[] = [
   'stdio',
   'byte-stream',
   'websocket',
+  'grpc',
   'streamable-http',
   'http-sse',
   'aggregate',

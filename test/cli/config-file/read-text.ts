@@ -5,6 +5,7 @@ import type { OptionName } from '../../../src/cli/options/option-table.ts';
 import type { EnvAssignment } from '../../../src/cli/parse/servers/child-environment.ts';
 import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { showGrpcAddress } from '../../../src/http/socket-addresses.ts';
 import type { FoundFile } from '../../../src/io/bounded-file.ts';
 
 export interface World {
@@ -80,6 +81,7 @@ function show(option: OptionName, read: ReadValue): unknown {
 function wordsOf(target: Target): unknown {
   if (target.kind === 'command') return [target.command, ...target.args];
   if (target.kind === 'replay') return target;
+  if (target.kind === 'grpc') return showGrpcAddress(target);
   return target.kind === 'url' ? target.url.href : target.address;
 }
 

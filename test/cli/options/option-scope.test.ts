@@ -6,18 +6,15 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [
-  `${verb} command`,
-  `${verb} url`,
-  `${verb} stream`,
-  `${verb} replay`,
-]);
+const TARGETS = ['command', 'url', 'stream', 'grpc', 'replay'] as const;
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => TARGETS.map((target) => `${verb} ${target}`));
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
-const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
-const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve replay'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect replay'];
-const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
+const OF_CALLED = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} grpc`]);
+const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`, `${verb} grpc`]);
+const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve grpc', 'serve replay'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect grpc', 'connect replay'];
+const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream', 'serve grpc', 'connect grpc'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   allowWritableConfig: EVERYWHERE,
@@ -29,6 +26,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   socket: LISTENING,
   socketMode: LISTENING,
   stream: LISTENING,
+  grpc: LISTENING,
   tlsCert: LISTENING,
   tlsKey: LISTENING,
   path: LISTENING,
@@ -76,10 +74,10 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   pty: OF_COMMANDS,
   replaySpeed: WITH_SERVER.map((verb) => `${verb} replay`),
   transport: OF_URLS,
-  header: OF_URLS,
-  headerFile: OF_URLS,
-  bearerTokenFile: OF_URLS,
-  forwardHeader: ['serve url'],
+  header: OF_CALLED,
+  headerFile: OF_CALLED,
+  bearerTokenFile: OF_CALLED,
+  forwardHeader: ['serve url', 'serve grpc'],
   ca: OF_RUNNING,
   clientCert: OF_RUNNING,
   clientKey: OF_RUNNING,
@@ -131,7 +129,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   client: [],
   server: [],
   full: [],
-  isolation: ['serve command', 'serve stream'],
+  isolation: ['serve command', 'serve stream', 'serve grpc'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
   sessionIdleTimeout: LISTENING,
@@ -154,8 +152,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   maxCallTime: RUNNING,
   hangTimeout: ['serve command'],
   shutdownGrace: RUNNING,
-  json: ['probe command', 'probe url', 'probe stream', 'probe replay'],
-  timeout: ['probe command', 'probe url', 'probe stream', 'probe replay'],
+  json: TARGETS.map((target) => `probe ${target}`),
+  timeout: TARGETS.map((target) => `probe ${target}`),
   logLevel: EVERYWHERE,
   logFormat: EVERYWHERE,
 };
@@ -201,7 +199,7 @@ test(
   'serve',
   'command',
   'header',
-  '--header is for a server that is reached by its URL; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+  '--header is for a server that is reached by its URL or reached over gRPC; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
 );
 test(
   refuses,
@@ -247,7 +245,7 @@ test(
   'connect',
   'stream',
   'header',
-  '--header is for a server that is reached by its URL; this one is reached over a byte stream. Leave it out.',
+  '--header is for a server that is reached by its URL or reached over gRPC; this one is reached over a byte stream. Leave it out.',
 );
 test(
   refuses,

@@ -211,6 +211,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   socket: ['mcp.sock', 'unix:///run/mcp.sock'],
   socketMode: ['0660'],
   stream: ['unix:///run/lines.sock'],
+  grpc: ['127.0.0.1:50051'],
   tlsCert: ['cert.pem'],
   tlsKey: ['/etc/key.pem'],
   path: ['/a'],

@@ -10,7 +10,7 @@ import type { GivenOptions } from '../../options/given-options.ts';
 import type { OptionName } from '../../options/option-table.ts';
 import type { Environment } from '../servers/child-environment.ts';
 import type { TokenPlace } from './auth-value.ts';
-import type { NamedStream } from './listen-addresses.ts';
+import type { NamedGrpc, NamedStream } from './listen-addresses.ts';
 
 export interface AccessRequest {
   readonly given: GivenOptions;
@@ -23,6 +23,7 @@ export interface AccessRequest {
 
 export interface ListenPlaces extends Pick<HttpListenerConfig, 'addresses' | 'tls'> {
   readonly streams: readonly NamedStream[];
+  readonly grpc: readonly NamedGrpc[];
 }
 
 export interface ParsedAccess {
@@ -42,9 +43,10 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       `${given.placeOf('allowAnonymous')} lets everybody in, ${sourceOfAuth(given)} only some; leave one of them out.`,
     );
   }
-  const exposed = listens === 'yes' ? listen.addresses.find(isExposed) : undefined;
+  const exposed = listens === 'yes' ? findExposed(request) : [];
   const isOpen = auth === undefined && !anonymous;
-  if (exposed !== undefined && isOpen) throw refuseExposed(given, exposed);
+  const [first] = exposed;
+  if (first !== undefined && isOpen) throw refuseExposed(given, first);
   const warnsOfNames = listens === 'yes' && isOpen;
   return {
     access: {
@@ -53,7 +55,7 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       auth,
     },
     warnings: [
-      ...(exposed === undefined ? [] : warnOfExposure(request, auth, exposed)),
+      ...exposed.flatMap((place) => warnOfExposure(request, auth, place)),
       ...(listens === 'yes' ? warnOfExposedStreams(request) : []),
       ...(listens === 'yes' ? warnOfOpenSockets(request, auth) : []),
       ...(warnsOfNames ? warnOfPublicNames(request) : []),
@@ -164,13 +166,31 @@ function sourceOfAuth(given: GivenOptions): string {
   return given.placeOf(given.isGiven('authToken') ? 'authToken' : 'authIssuer');
 }
 
-function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError {
-  const where =
-    address.kind === 'inherited'
-      ? `The inherited socket ${address.fd}, ${nameExposed(address)},`
-      : given.placeWith('host', nameExposed(address));
+/** A place that other machines can reach, where callers can authenticate. */
+interface ExposedPlace {
+  readonly host: string;
+  /** The option or the socket that says so, as the beginning of a sentence. */
+  readonly source: string;
+}
+
+/** Returns at most one place for HTTP, and one for gRPC. */
+function findExposed({ given, listen }: AccessRequest): readonly ExposedPlace[] {
+  const overHttp = listen.addresses.filter(isExposed).map((address) => {
+    const host = nameExposed(address);
+    const isInherited = address.kind === 'inherited';
+    const source = isInherited ? `The inherited socket ${address.fd}, ${host},` : given.placeWith('host', host);
+    return { host, source };
+  });
+  const overGrpc = listen.grpc
+    .map(({ address }) => address)
+    .filter(isExposed)
+    .map(({ host, port }) => ({ host, source: given.placeWith('grpc', `${host}:${port}`) }));
+  return [...overHttp.slice(0, 1), ...overGrpc.slice(0, 1)];
+}
+
+function refuseExposed(given: GivenOptions, { source }: ExposedPlace): BridgeError {
   return excluded(
-    `${where} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Require ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')}, listen on 127.0.0.1, or pass ${given.nameOf('allowAnonymous')} if something else guards the port.`,
+    `${source} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Require ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')}, listen on 127.0.0.1, or pass ${given.nameOf('allowAnonymous')} if something else guards the port.`,
   );
 }
 
@@ -224,9 +244,8 @@ function nameExposed(address: ListenAddress): string {
 function warnOfExposure(
   { given, listen, endpoints }: AccessRequest,
   auth: AuthConfig | undefined,
-  exposed: ListenAddress,
+  { host }: ExposedPlace,
 ): readonly string[] {
-  const host = nameExposed(exposed);
   if (auth === undefined) {
     return [
       `Listening on ${host} for everybody (${given.nameOf('allowAnonymous')}): whoever reaches this port can use the wrapped server and all it can do. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates).`,

@@ -1,5 +1,5 @@
 /**
- * Parses the addresses that `serve` listens on: a port, Unix sockets and pipes, inherited sockets, and byte streams.
+ * Parses the addresses that `serve` listens on: a port, Unix sockets and pipes, inherited sockets, byte streams and gRPC.
  */
 import type { BoundAddress, ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -9,7 +9,7 @@ import type { RemoteSurroundings } from '../servers/remote.ts';
 import { findInheritedSockets } from './inherited-sockets.ts';
 
 /**
- * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. With a socket or a byte stream, there is a port only if the user
+ * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. With a socket, a byte stream or gRPC, there is a port only if the user
  * asks for one.
  */
 export function parseAddresses(given: GivenOptions, { env }: Pick<RemoteSurroundings, 'env'>): ParsedAddresses {
@@ -18,8 +18,9 @@ export function parseAddresses(given: GivenOptions, { env }: Pick<RemoteSurround
   refuseNeedlessMode(given, sockets.length + streams.filter(({ address }) => address.kind === 'socket').length);
   const inherited = findInheritedSockets(env);
   const others = [...sockets, ...inherited];
-  const isPortNeeded = others.length + streams.length === 0 || isPortWanted(given);
-  return { addresses: isPortNeeded ? [parsePortAddress(given), ...others] : others, streams };
+  const grpc = parseGrpc(given);
+  const isPortNeeded = others.length + streams.length + grpc.length === 0 || isPortWanted(given);
+  return { addresses: isPortNeeded ? [parsePortAddress(given), ...others] : others, streams, grpc };
 }
 
 /** An address for byte streams, and the server that it leads to: undefined if there is only one. */
@@ -28,10 +29,17 @@ export interface NamedStream {
   readonly address: BoundAddress;
 }
 
+/** A port for gRPC, and the server that it leads to: undefined if there is only one. */
+export interface NamedGrpc {
+  readonly name: string | undefined;
+  readonly address: TcpAddress;
+}
+
 export interface ParsedAddresses {
   /** Addresses for HTTP. */
   readonly addresses: readonly ListenAddress[];
   readonly streams: readonly NamedStream[];
+  readonly grpc: readonly NamedGrpc[];
 }
 
 /**
@@ -74,6 +82,16 @@ function parseStreams(given: GivenOptions): readonly NamedStream[] {
   );
   if (twice >= 0) throw excluded(`${given.placeOf('stream')} names ${shown[twice]} twice; leave one of them out.`);
   return streams;
+}
+
+function parseGrpc(given: GivenOptions): readonly NamedGrpc[] {
+  const places = given.get('grpc');
+  const shown = places.map(({ address: { host, port } }) => `${host}:${port}`);
+  const twice = places.findIndex(
+    ({ address }, index) => address.port !== 0 && shown.indexOf(shown[index] ?? '') !== index,
+  );
+  if (twice >= 0) throw excluded(`${given.placeOf('grpc')} names ${shown[twice]} twice; leave one of them out.`);
+  return places;
 }
 
 function refuseNeedlessMode(given: GivenOptions, sockets: number): void {

@@ -6,11 +6,12 @@ import type { GivenOptions } from '../../options/given-options.ts';
 import type { OptionName } from '../../options/option-table.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from '../servers/remote.ts';
 import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
-import { type NamedStream, parseAddresses } from './listen-addresses.ts';
+import { type NamedGrpc, type NamedStream, parseAddresses } from './listen-addresses.ts';
 
 export interface ParsedListener {
   readonly listener: HttpListenerConfig;
   readonly streams: readonly NamedStream[];
+  readonly grpc: readonly NamedGrpc[];
   readonly warnings: readonly string[];
 }
 
@@ -23,8 +24,8 @@ export function parseListener(
   around: RemoteSurroundings,
   listens: AccessRequest['listens'],
 ): ParsedListener {
-  const { addresses, streams } = parseAddresses(given, around);
-  const listen: ListenPlaces = { addresses, streams, tls: parseTls(given) };
+  const { addresses, streams, grpc } = parseAddresses(given, around);
+  const listen: ListenPlaces = { addresses, streams, grpc, tls: parseTls(given) };
   refuseTlsWithoutPort(given, listen);
   const endpoints = parseEndpoints(given);
   const { env } = around;
@@ -32,11 +33,11 @@ export function parseListener(
   const maxHeaderBytes = given.get('maxHeaderBytes');
   const proxyEnv = pickProxyEnvironment(env);
   const { tls } = listen;
-  // `leadStreams` fills in `streams` later, once the servers that they lead to are parsed.
+  // `leadStreams` and `leadGrpc` fill in `streams` and `grpc` later, once the servers that they lead to are parsed.
   const { spelling } = given;
-  const parts = { addresses, streams: [], tls, endpoints, access, maxHeaderBytes, spelling, proxyEnv };
+  const parts = { addresses, streams: [], grpc: [], tls, endpoints, access, maxHeaderBytes, spelling, proxyEnv };
   const listener: HttpListenerConfig = { kind: 'http', ...parts };
-  return { listener, streams, warnings };
+  return { listener, streams, grpc, warnings };
 }
 
 function parseTls(given: GivenOptions): HttpListenerConfig['tls'] {
@@ -52,8 +53,8 @@ function parseTls(given: GivenOptions): HttpListenerConfig['tls'] {
   return { certFile, keyFile };
 }
 
-function refuseTlsWithoutPort(given: GivenOptions, { addresses, streams, tls }: ListenPlaces): void {
-  const all = [...addresses.map(boundAddress), ...streams.map(({ address }) => address)];
+function refuseTlsWithoutPort(given: GivenOptions, { addresses, streams, grpc, tls }: ListenPlaces): void {
+  const all = [...addresses.map(boundAddress), ...[...streams, ...grpc].map(({ address }) => address)];
   if (tls === undefined || all.some(({ kind }) => kind === 'tcp')) return;
   // In the environment, as with the port, the certificate is for a port that need not exist.
   if (given.isFromEnvironment('tlsCert')) return;

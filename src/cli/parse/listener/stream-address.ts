@@ -1,6 +1,6 @@
-/** Addresses of byte streams, as users write them. */
+/** Addresses of byte streams and of gRPC, as users write them. */
 import type { SocketAddress, TcpAddress } from '../../../config/listener.ts';
-import type { StreamAddress } from '../../../config/server.ts';
+import type { GrpcTarget, StreamAddress } from '../../../config/server.ts';
 import type { Parsed, ReadingContext } from '../../options/value-type.ts';
 import * as value from '../value.ts';
 import { parseSocketUrlPath } from './socket-path.ts';
@@ -58,4 +58,32 @@ export function parseStream(
   }
   const parsed = parseSocketUrlPath('unix', rest, platform);
   return parsed.ok ? { ok: true, value: { name, address: { kind: 'socket', path: parsed.value } } } : parsed;
+}
+
+// ---- gRPC
+
+const GRPC_FORM = 'an address like grpc://127.0.0.1:50051, with a port, and nothing behind it';
+
+/** Parses the address of a server to connect to: `grpc://host:port`, or `grpcs://host:port` with TLS. */
+export function parseGrpcAddress(text: string): Parsed<GrpcTarget> {
+  const parsed = parseHostAndPort(text);
+  if (!parsed.ok || parsed.value.port === 0) return { ok: false, expected: GRPC_FORM };
+  return { ok: true, value: { kind: 'grpc', ...parsed.value, tls: /^grpcs:/i.test(text) ? 'on' : 'off' } };
+}
+
+/** A port for gRPC, and the server that it leads to. */
+export interface GrpcPlace {
+  /** The name of a server in a configuration file; undefined if there is only one server. */
+  readonly name: string | undefined;
+  readonly address: TcpAddress;
+}
+
+const GRPC_PLACE_FORM = 'host:port, after the name of a server and = where there are several';
+
+/** Parses the value of `--grpc`. The scheme of a target is accepted, too. */
+export function parseGrpcPlace(text: string): Parsed<GrpcPlace> {
+  const [, name, place = ''] = /^(?:(.+?)=)?(?:grpcs?:\/\/)?([^=]+)$/is.exec(text) ?? [];
+  const parsed = parseHostAndPort(`grpc://${place}`);
+  if (!parsed.ok) return { ok: false, expected: GRPC_PLACE_FORM };
+  return { ok: true, value: { name, address: { kind: 'tcp', ...parsed.value } } };
 }

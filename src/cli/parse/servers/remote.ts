@@ -1,7 +1,7 @@
 /** Parses the options for connecting to a remote server: headers and credentials, TLS, proxies and timeouts. */
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
-import type { ServerConfig } from '../../../config/server.ts';
+import type { GrpcTarget, ServerConfig, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import { findProxy } from '../../../http/client/agents.ts';
@@ -43,7 +43,8 @@ export function parseRemote(
   const isOverNetwork = target.kind === 'url' && target.socketPath === undefined;
   if (isOverNetwork) findProxy(handshakeUrlOf(target.url), proxyEnv);
   const bearerTokenFile = given.get('bearerTokenFile');
-  const { headers, warnings } = target.kind === 'url' ? composeRemoteHeaders({ given, ...around }) : NO_HEADERS;
+  const isCalled = target.kind === 'url' || target.kind === 'grpc';
+  const { headers, warnings } = isCalled ? composeRemoteHeaders({ given, ...around }) : NO_HEADERS;
   const forwardHeaders = parseForwardedHeaders(given);
   const shown = { headers, bearerTokenFile, forwardHeaders };
   const request = { given, verb, ...around, isOverNetwork, remote: shown };
@@ -85,8 +86,9 @@ export function parseRemote(
       ...warnings,
       ...ofLogin,
       ...(exchanged?.warnings ?? []),
-      ...(target.kind === 'url' ? warnOfForwardedCredentials(given, forwardHeaders, target.url) : []),
+      ...(isCalled ? warnOfForwardedCredentials(given, forwardHeaders, hostOfCalled(target)) : []),
       ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : []),
+      ...(isSecret && target.kind === 'grpc' ? warnOfPlainGrpc(target) : []),
     ],
   };
 }
@@ -135,7 +137,7 @@ function refuseSecondCredential(
 function warnOfForwardedCredentials(
   given: GivenOptions,
   headers: readonly ForwardedHeader[],
-  { host }: URL,
+  host: string,
 ): readonly string[] {
   return headers.flatMap(({ name, sentAs }) => {
     const source = `${given.placeOf('forwardHeader')} ${name}: ${sentAs}`;
@@ -185,4 +187,15 @@ function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
   return [
     `The credential for ${hostname} goes over ${scheme}, where anybody on the network path can read it; use ${secure} if the server has it.`,
   ];
+}
+
+function warnOfPlainGrpc({ host, tls }: GrpcTarget): readonly string[] {
+  if (tls === 'on' || isLoopback(host)) return [];
+  return [
+    `The credential for ${host} goes over grpc without TLS, where anybody on the network path can read it; use grpcs if the server has it.`,
+  ];
+}
+
+function hostOfCalled(target: UrlTarget | GrpcTarget): string {
+  return target.kind === 'url' ? target.url.host : `${target.host}:${target.port}`;
 }

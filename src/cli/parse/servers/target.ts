@@ -1,12 +1,12 @@
 /** Parses the server on the command line: the command after `--`, or one URL. */
-import type { ReplayTarget, StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
+import type { GrpcTarget, ReplayTarget, StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { SocketUrl } from '../../../http/socket-addresses.ts';
 import { flagOf } from '../../options/option-names.ts';
 import type { BridgeVerb } from '../../options/option-table.ts';
 import type { ReadingContext } from '../../options/value-type.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
-import { parseNetworkAddress } from '../listener/stream-address.ts';
+import { parseGrpcAddress, parseNetworkAddress } from '../listener/stream-address.ts';
 
 /** Returns true for `scheme://…` with any scheme, and for `replay:…`. */
 export function isUrlLike(argument: string): boolean {
@@ -48,7 +48,7 @@ export function parseServerUrl(
 ): RunningTarget {
   if (isReplay(argument)) return parseReplay(argument);
   const expected =
-    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://, or with replay: and the path of a recording';
+    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc:// or grpcs://, or with replay: and the path of a recording';
   // `localhost:8000` has no scheme, although it has text before a colon.
   if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
@@ -58,7 +58,7 @@ export function parseServerUrl(
 }
 
 /** A server that already runs and is connected to, or one that was recorded. */
-export type RunningTarget = UrlTarget | StreamTarget | ReplayTarget;
+export type RunningTarget = UrlTarget | StreamTarget | GrpcTarget | ReplayTarget;
 
 /** The platform decides between Unix sockets and named pipes. */
 type UrlReading = Pick<ReadingContext, 'platform' | 'nameOf'>;
@@ -71,6 +71,8 @@ const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['pipe', parseSocketUrl],
   ['tcp', parseNetworkStream],
   ['tls', parseNetworkStream],
+  ['grpc', parseGrpcTarget],
+  ['grpcs', parseGrpcTarget],
   ['ws', parseWebUrl],
   ['wss', parseWebUrl],
 ]);
@@ -100,6 +102,13 @@ function parseWebUrl(argument: string, { nameOf }: UrlReading): UrlTarget {
 function parseNetworkStream(argument: string): StreamTarget {
   const parsed = parseNetworkAddress(argument);
   if (parsed.ok) return { kind: 'stream', address: parsed.value };
+  throw refuse(`The address of the server cannot be used: expected ${parsed.expected}.`);
+}
+
+/** Parses the address of a server that speaks gRPC. */
+function parseGrpcTarget(argument: string): GrpcTarget {
+  const parsed = parseGrpcAddress(argument);
+  if (parsed.ok) return parsed.value;
   throw refuse(`The address of the server cannot be used: expected ${parsed.expected}.`);
 }
 
