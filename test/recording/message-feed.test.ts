@@ -64,6 +64,7 @@ test('a reader that does not keep up loses messages, and is told how many', asyn
   const line = `"${'x'.repeat(256 * 1024)}"`;
   for (let n = 0; n < 200; n += 1) feed.take([line]);
   const text = collect(response);
+  response.resume();
   await waitFor(() => /event: dropped\ndata: \{"messages":\d+\}/.test(text()) || undefined);
   const lost = Number(/"messages":(\d+)/.exec(text())?.[1]);
   t.true(lost > 0 && lost < 200);

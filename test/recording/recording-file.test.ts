@@ -96,7 +96,7 @@ test('a full disk is told once, and what waits is limited', async (t) => {
   for (let n = 0; n < 40; n += 1) file.take([large]);
   clock.advance(1000);
   await file.close();
-  t.is(logged().match(/ENOSPC/g)?.length, 1);
+  t.is(logged().match(/cannot be written \(ENOSPC\)/g)?.length, 1);
   t.regex(logged(), /\d+ messages are missing/);
 });
 
