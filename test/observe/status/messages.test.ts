@@ -253,7 +253,11 @@ inBrowser('after the feed breaks it is followed again, and no message is shown t
   const restarted = new RecordedLines();
   restarted.nowMs = recorded.nowMs + 1000;
   send(feed, restarted.request(1, 'of another run').answer(1, OK));
-  await showsRows(page, 3);
+  const rows = await showsRows(page, 3);
+  t.deepEqual(
+    rows.map((row) => /of another run|second|first/.exec(row)?.[0]),
+    ['of another run', 'second', 'first'],
+  );
 });
 
 inBrowser('the feed needs the token of the page', async (t) => {

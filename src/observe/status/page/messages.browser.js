@@ -354,7 +354,7 @@ function fillDetails(details, group) {
 
 /** @param {Message} message */
 function figureOf({ facts, atMs, json }) {
-  const { side, direction, era, carrier, bytes, hidden, cut: isCut } = facts;
+  const { seq, side, direction, era, carrier, bytes, hidden, cut: isCut } = facts;
   const way = direction === 'in' ? `${side} → bridge` : `bridge → ${side}`;
   const text = prettyJson(json);
   const figure = document.createElement('figure');
@@ -373,10 +373,14 @@ function figureOf({ facts, atMs, json }) {
   const pre = document.createElement('pre');
   pre.tabIndex = 0;
   pre.setAttribute('role', 'region');
-  pre.setAttribute('aria-label', `Message ${way}, ${timeOfDay(atMs)}`);
+  pre.setAttribute('aria-label', `Message ${seq}, ${way}`);
   pre.textContent = cut(text, MAX_JSON_LENGTH);
-  const button = copyButton(text, `Copy the message ${way}`);
-  button.addEventListener('click', (event) => event.stopPropagation());
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'little';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', `Copy message ${seq}, ${way}`);
+  button.addEventListener('click', () => void copyOrSelect(button, text, pre));
   caption.append(words, button);
   figure.append(caption, pre);
   return figure;
