@@ -1,8 +1,23 @@
 import type { Frame } from '../wire/frame.ts';
-import type { MessageFacts, RecordedDirection } from './recorded-message.ts';
+import { type MessageOrigin, originText, type RecordedDirection } from './recorded-message.ts';
 
 /** What a recording says of all messages of one tap. */
-export type Origin = Pick<MessageFacts, 'side' | 'server' | 'client' | 'session' | 'carrier' | 'era'>;
+export class Origin {
+  readonly facts: MessageOrigin;
+  /** The same as text, for each direction. */
+  readonly in: string;
+  readonly out: string;
+
+  constructor(facts: MessageOrigin) {
+    this.facts = facts;
+    this.in = originText(facts, 'in');
+    this.out = originText(facts, 'out');
+  }
+
+  with(change: Partial<MessageOrigin>): Origin {
+    return new Origin({ ...this.facts, ...change });
+  }
+}
 
 /** The tap of an entry, which the messages of other taps can join with a call. */
 export interface JoiningTap {

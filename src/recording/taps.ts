@@ -51,13 +51,13 @@ function canceledId(frame: Frame): JsonRpcId | undefined {
 /** A message of a server without a call belongs to the call of the message that it causes at the client. */
 function joinCause(journal: Journal, call: number): void {
   const { current } = journal;
-  if (current === undefined || current.call !== 0 || call === 0 || current.origin.side !== 'server') return;
+  if (current === undefined || current.call !== 0 || call === 0 || current.origin.facts.side !== 'server') return;
   current.call = call;
   current.tap.joined(current);
 }
 
 /** Number of a client's new call. A call at the aggregate goes on at its members. */
-function callOfRequest(journal: Journal, frame: Frame, { carrier }: Origin): number {
+function callOfRequest(journal: Journal, frame: Frame, { facts: { carrier } }: Origin): number {
   if (frame.recordedCall === 0) {
     const outer = carrier === 'aggregate' ? (journal.current?.call ?? 0) : 0;
     frame.recordedCall = outer || journal.nextCall();
@@ -80,7 +80,7 @@ export class SessionTap implements MessageTap, JoiningTap {
   }
 
   received(frame: Frame, _call: Call | undefined, handle: () => void): void {
-    if (frame.kind === 'request' && this.#origin.client === undefined) this.#learnName(frame);
+    if (frame.kind === 'request' && this.#origin.facts.client === undefined) this.#learnName(frame);
     const call = this.#callOf(frame);
     const entry = this.#journal.add({ frame, origin: this.#origin, tap: this, direction: 'in', call });
     this.#journal.handle(entry, handle);
@@ -96,13 +96,13 @@ export class SessionTap implements MessageTap, JoiningTap {
 
   /** A legacy client introduces itself in its handshake, and a modern one in each request. */
   #learnName(request: Frame): void {
-    const { era } = this.#origin;
+    const { era } = this.#origin.facts;
     if (era === 'legacy' && request.method !== INITIALIZE) return;
     const client =
       era === 'modern'
         ? modernIntroductionOf(request).name
         : shownName(asFields(readField(request, 'clientInfo'))?.name);
-    if (client !== undefined) this.#origin = { ...this.#origin, client };
+    if (client !== undefined) this.#origin = this.#origin.with({ client });
   }
 
   sent(frame: Frame, about: Call | undefined): void {
@@ -158,10 +158,10 @@ export class ConnectionTap implements MessageTap, JoiningTap {
   /** Questions of the server. */
   readonly #questions = new CallNumbers();
 
-  constructor(journal: Journal, { isEraKnown, ...origin }: Origin & { readonly isEraKnown: boolean }) {
+  constructor(journal: Journal, origin: Origin, era: 'known' | 'unknown') {
     this.#journal = journal;
     this.#origin = origin;
-    this.#isEraKnown = isEraKnown;
+    this.#isEraKnown = era === 'known';
   }
 
   sent(frame: Frame): void {
@@ -178,7 +178,7 @@ export class ConnectionTap implements MessageTap, JoiningTap {
     }
     const call = this.#questions.take(frame.id) || (current?.call ?? 0);
     // A modern client answers by another request, which goes on with the call that it was asked in.
-    const isRetry = current?.origin.side === 'client' && current.frame.kind === 'request';
+    const isRetry = current?.origin.facts.side === 'client' && current.frame.kind === 'request';
     if (isRetry && call !== 0 && current.call !== call) {
       current.call = call;
       current.tap.joined(current);
@@ -208,6 +208,6 @@ export class ConnectionTap implements MessageTap, JoiningTap {
 
   #setEra(era: Era): void {
     this.#isEraKnown = true;
-    if (this.#origin.era !== era) this.#origin = { ...this.#origin, era };
+    if (this.#origin.facts.era !== era) this.#origin = this.#origin.with({ era });
   }
 }
