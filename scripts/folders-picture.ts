@@ -20,6 +20,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   pins: 'tools as they were accepted',
   probe: 'asks a server everything',
   process: 'child processes',
+  recording: 'messages as they passed',
   relay: 'the engine',
   replicas: 'several bridges as one',
   start: 'loads compiled code',

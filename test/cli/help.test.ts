@@ -110,6 +110,8 @@ Usage
   mcp-portage logout [options] <url>                    forget the login for a remote server
   mcp-portage pin <file>                                show what is pinned, and what differs
   mcp-portage pin --accept <file> [<tool>...]           accept these tools, or all that differ
+  mcp-portage info [--json]                             show versions, files of hosts, and where
+                                                        state is kept
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
   mcp-portage help <command>                            show what a command does, and its most used
                                                         options
@@ -226,6 +228,10 @@ Servers started as a command
                                        and other harmless names
   --pty                                Run the server on a pseudo-terminal, for servers that need
                                        one; requires the package @lydell/node-pty
+
+Recorded servers (replay:)
+  --replay-speed <factor>              Speed of a replayed server: 1 as recorded, 2 twice as fast; 0
+                                       answers at once [0]
 
 Remote servers (URL)
   --transport <name>                   Transport the server speaks; auto detects it: auto,
@@ -356,7 +362,7 @@ Limits of sizes, numbers and times
   --shutdown-grace <duration>          Time running calls get to finish at shutdown; server
                                        processes then get as long to exit [4s]
 
-Observing: status, metrics, usage and audit
+Observing: status, metrics, usage, audit and recordings
   --no-status                          Do not show who is connected and what runs at /status
   --status-token <env:NAME|file:PATH>  Token that opens /status and /metrics, and nothing else
   --metrics                            Serve Prometheus metrics at /metrics
@@ -364,8 +370,17 @@ Observing: status, metrics, usage and audit
                                        mcp-portage report
   --audit-file <file>                  Write one line of JSON per call to this file
   --audit-required                     Refuse calls while the audit file cannot be written
+  --record <file>                      Write each message to this file as a line of JSON, with
+                                       secrets hidden
+  --record-secrets                     Do not hide tokens, passwords and keys in the recording
+  --record-max-message <size>          Cut larger messages in the recording and in the live feed
+                                       [64k]
+  --record-max-size <size>             Rename the recording to FILE.1 at this size and begin
+                                       another; 0: no limit [100m]
+  --inspect                            Show the messages of clients and servers live, to callers who
+                                       may see the status
 
-Reports (probe, report, view)
+Reports (probe, report, view, info)
   --json                               Print JSON, for programs
   --timeout <duration>                 Time limit for the whole probe [15s; 2m for a command, 5m
                                        with a login]

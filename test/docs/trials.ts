@@ -25,6 +25,8 @@ const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples
 const TUNNEL: Trial = { kind: 'not tried', reason: 'it takes an account, or the Internet' };
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
+const RECORDING: Trial = { kind: 'elsewhere', test: 'test/cli/replay-recorded.test.ts' };
+const REPLAY: Trial = { kind: 'elsewhere', test: 'test/cli/replay.test.ts' };
 const PINS: Trial = { kind: 'elsewhere', test: 'test/cli/pinned-tools.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
@@ -201,6 +203,12 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'tunnel-client doctor --profile tools --explain': TUNNEL,
   'tunnel-client run --profile tools': TUNNEL,
   'npx -y mcp-portage probe https://tools.example.com/mcp': ACCEPTED,
+
+  // ---- recordings
+  'npx -y mcp-portage --record session.jsonl -- npx -y @modelcontextprotocol/server-everything': RECORDING,
+  'npx -y mcp-portage probe replay:session.jsonl': REPLAY,
+  'npx -y mcp-portage replay:session.jsonl': REPLAY,
+  'npx -y mcp-portage info': { kind: 'runs', prints: /^ {2}Node +\d+\.\d+\.\d+ /m },
 
   // ---- developing
   'npm ci': { kind: 'not tried', reason: 'this test runs after it' },

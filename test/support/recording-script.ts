@@ -1,4 +1,4 @@
-import { type MessageFacts, recordedLine } from '../../src/recording/recorded-message.ts';
+import type { MessageFacts } from '../../src/recording/recorded-message.ts';
 
 /** Writes the server's side of a recording, message by message. */
 export class RecordingScript {
@@ -84,7 +84,7 @@ export class RecordingScript {
       era: 'legacy',
       bytes: text.length,
     } as const;
-    return this.raw(recordedLine({ ...known, ...this.#common, ...facts }, text));
+    return this.raw(`${JSON.stringify({ ...known, ...this.#common, ...facts }).slice(0, -1)},"message":${text}}`);
   }
 }
 

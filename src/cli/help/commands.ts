@@ -43,7 +43,6 @@ export const MORE_COMMANDS: readonly Row[] = [
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
   { left: 'top, view', right: 'Show a running bridge in the terminal, or recorded messages' },
   { left: 'login, logout', right: 'Log in to a remote server ahead of time, and out again' },
-  { left: 'info', right: 'Describe this installation for a bug report' },
   { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
 ];
 
