@@ -339,6 +339,41 @@ test('each server of a file is restarted for its own files, and the list of the 
   t.is(told(await client.callTool({ name: 'two_work', arguments: {} })).version, 'two');
 });
 
+test('a file that is read again decides which files are watched from then on', async (t) => {
+  const server = await developServer(t, 'serveLegacy');
+  const other = await developServer(t, 'serveLegacy');
+  const { path, write } = await createConfigFolder(t);
+  const [command, ...args] = server.command;
+  const watching = (watch: string): object => ({ mcpServers: { one: { command, args, portage: { watch } } } });
+  await write('mcp.json', watching(server.folder));
+  const bridge = await startWatching(t, ['--config', join(path, 'mcp.json')]);
+  const before = await connectStreamable(bridge.url);
+  await watches(bridge);
+  await before.close();
+  await write('mcp.json', watching(other.folder));
+  await waitFor(
+    async () => {
+      const { client, close } = await connectStreamable(bridge.url).catch(() => ({
+        client: undefined,
+        close: undefined,
+      }));
+      await client?.callTool(WORK);
+      await close?.();
+      return linesWith(bridge.logs, /files of --watch are watched/).length > 1;
+    },
+    { message: 'the second watch' },
+  );
+  const { client } = await connectLegacy(t, bridge);
+  await server.save({ version: 'two' });
+  await other.save({ version: 'unused' });
+  await logged(bridge, READY);
+  t.is(told(await client.callTool(WORK)).version, 'two');
+  t.deepEqual(
+    linesWith(bridge.logs, /changed; /).map(({ msg = '' }) => msg.includes(other.folder.split('/').at(-2) ?? '')),
+    [true],
+  );
+});
+
 test('clients that come later are told of new capabilities by a server that they share', async (t) => {
   const { server, bridge } = await watch(t, 'serveLegacy', SHARED);
   const { client } = await connectLegacy(t, bridge);

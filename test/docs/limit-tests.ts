@@ -141,6 +141,10 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['MAX_PINNED_TOOLS', 'MAX_WAITING_TOOLS', 'HELD_LIMITS', 'LIST_TIMEOUT_MS'],
     tests: ['test/pins/pins.test.ts', 'test/pins/pin-guard.test.ts'],
   },
+  'with `--watch`: messages that wait for the next process, per connection': {
+    constants: ['RESTART_LIMITS'],
+    tests: ['test/upstream/stdio/replacing/replaceable-carrier.test.ts'],
+  },
   'messages in a batch': { constants: ['CLIENT_LIMITS'], tests: ['test/downstream/streamable-session/'] },
   'size of responses to a batch that wait for others; on a pipe, of all batches': {
     constants: ['MAX_COLLECTED_BYTES'],

@@ -54,6 +54,15 @@ test('is ready until the failures in a row make a crash loop', (t) => {
   t.truthy(policy.refusal());
 });
 
+test('allows a start at once when the server was changed, and tells of the failure until a child answers', (t) => {
+  const { policy } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES);
+  policy.changed();
+  t.is(policy.refusal(), undefined);
+  t.is(policy.delayMs(), 0);
+  t.is(policy.attempt?.failure, crash);
+});
+
 test('tells of the last failure from the first one on, until a child answers', (t) => {
   const { policy, clock } = createPolicy();
   t.is(policy.attempt?.failure, undefined);

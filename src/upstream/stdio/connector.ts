@@ -102,9 +102,10 @@ class StdioConnector implements Connector, ServerProcesses {
       random: Math.random,
       noted: (outcome) => this.#trials?.[outcome](),
     });
-    this.#leaveRestarts = options.restarts?.join(() => {
+    this.#leaveRestarts = options.restarts?.join((restarted) => {
       this.#policy.changed();
-      this.#trials?.changed();
+      // A restarted process shows whether the server can start, and some servers can run only once.
+      if (restarted === 0) this.#trials?.changed();
     });
     options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
   }

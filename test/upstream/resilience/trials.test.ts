@@ -39,6 +39,22 @@ test('tries nothing while nothing has failed, and a while after a failure asks w
   t.is(clock.pendingTimers, 0);
 });
 
+test('a change of the server is tried at once if it had failed, and not otherwise', async (t) => {
+  const { clock, dialer, trials } = createTrials();
+  trials.changed();
+  t.is(dialer.dialed.length, 0);
+  trials.failed();
+  trials.changed();
+  t.is(dialer.dialed.length, 1);
+  dialer.latest.listener.serverClosed(GONE);
+  await settled();
+  clock.advance(9_999);
+  t.is(dialer.dialed.length, 1);
+  clock.advance(1);
+  t.is(dialer.dialed.length, 2);
+  trials.close();
+});
+
 test('waits twice as long after each trial that fails, and no longer than five minutes', async (t) => {
   const { clock, dialer, trials } = createTrials();
   trials.failed();

@@ -29,7 +29,7 @@ import { changesBetween, type ListDigests, readLists } from './shown-lists.ts';
  * Messages that may wait for the next process. Clients go on calling while it starts, which takes a second or two; the
  * limits are those of a session that is restored.
  */
-const WAITING_LIMITS = { maxItems: 1024, maxBytes: 8 * 1024 * 1024 };
+const RESTART_LIMITS = { maxItems: 1024, maxBytes: 8 * 1024 * 1024 };
 /** Time for a process that is about to end to show its lists. A server that works answers in milliseconds. */
 const MAX_LISTING_MS = 1000;
 
@@ -111,7 +111,7 @@ export class ReplaceableCarrier implements Carrier, CarrierListener, RestoredCon
   readonly #options: ReplaceableOptions;
   readonly #listener: CarrierListener;
   readonly #open = new OpenMessages();
-  readonly #waiting = new ByteQueue<ClientMessage>(WAITING_LIMITS, frameBytes);
+  readonly #waiting = new ByteQueue<ClientMessage>(RESTART_LIMITS, frameBytes);
   /** Unanswered requests of the bridge itself to the current process. */
   readonly #own = new Map<JsonRpcId, (answer: Frame) => void>();
   /** The process that was started last, which may have ended. */

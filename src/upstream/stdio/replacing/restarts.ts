@@ -32,8 +32,11 @@ export interface RestartsOptions {
   readonly deps: Pick<Deps, 'clock' | 'log' | 'randomId'>;
 }
 
-/** Told of each change before processes are restarted: earlier failures say nothing of the changed server. */
-export type Changed = () => void;
+/**
+ * Told of each change, before a process is started for it: earlier failures say nothing of the changed server.
+ * @param restarted number of processes that are restarted
+ */
+export type Changed = (restarted: number) => void;
 
 /**
  * Restarts the processes of one server when its files change. The files are watched while there are connectors, of
@@ -74,8 +77,8 @@ export class Restarts {
 
   async #changed(change: FileChange): Promise<void> {
     const { clock, log } = this.#options.deps;
-    for (const connector of this.#connectors) connector();
     const carriers = [...this.#carriers];
+    for (const connector of this.#connectors) connector(carriers.length);
     if (this.#latest !== undefined && carriers.every(({ isAboutToStart }) => isAboutToStart)) {
       this.#latest.files += change.files;
       return;
