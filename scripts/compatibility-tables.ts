@@ -13,17 +13,17 @@ export const COMPATIBILITY_PARTS: Readonly<Record<string, () => string>> = {
 
 /** The columns of the table of pairs: clients that differ in nothing that the table says. */
 export const CLIENT_GROUPS: Readonly<Record<string, readonly ClientName[]>> = {
-  'legacy, stdio': ['stdio', 'stream', 'webSocket'],
+  'legacy, stdio': ['stdio', 'stream', 'webSocket', 'grpc'],
   'legacy, HTTP': ['httpSse', 'streamable', 'socket'],
   'modern, stdio': ['modernStdio', 'autoStdio'],
-  'modern, HTTP': ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket'],
+  'modern, HTTP': ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket', 'modernGrpc'],
 };
 
 /** The rows of the table of pairs. A note may be about some servers of a row only; the notes name them. */
 export const SERVER_GROUPS: Readonly<Record<string, readonly ServerName[]>> = {
-  'legacy, stdio': ['stdio', 'stream', 'webSocket'],
+  'legacy, stdio': ['stdio', 'stream', 'webSocket', 'grpc'],
   'legacy, HTTP': ['httpSse', 'stateful', 'resumable', 'json', 'stateless', 'statelessJson', 'socket'],
-  'modern, stdio': ['modernStdio', 'modernStream', 'modernWebSocket'],
+  'modern, stdio': ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc'],
   'modern, HTTP': ['modernHttp', 'modernSocket'],
 };
 

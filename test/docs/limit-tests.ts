@@ -31,6 +31,7 @@ export const LIMITS_IN_SOURCE: Readonly<
     tests: ['test/relay/sessions/session-registry.test.ts', 'test/relay/sessions/abandoned-sessions.test.ts'],
   },
   'WebSocket connections; half per caller': { constants: [], tests: ['test/downstream/websocket/admission.test.ts'] },
+  'gRPC streams; half per caller': { constants: [], tests: ['test/downstream/grpc/endpoint.test.ts'] },
   'life of a session without its client': { constants: [], tests: ['test/relay/sessions/session-registry.test.ts'] },
   'life of a session without calls, whose client closed its stream or never returned after `initialize`': {
     constants: [],
@@ -206,6 +207,14 @@ export const LIMITS_IN_SOURCE: Readonly<
       constants: ['MAX_CONNECTIONS', 'FIRST_MESSAGE_MS', 'IDLE_MS', 'STALL_MS'],
       tests: ['test/downstream/byte-stream/endpoint.test.ts'],
     },
+  'gRPC: connections to one port; streams of one; time for the first stream; silence without one; watchers of health': {
+    constants: ['MAX_CONNECTIONS', 'MAX_STREAMS_PER_CONNECTION', 'FIRST_STREAM_MS', 'IDLE_MS', 'MAX_WATCHERS'],
+    tests: ['test/downstream/grpc/abuse.test.ts', 'test/downstream/grpc/admission.test.ts'],
+  },
+  'silence of a gRPC client until it is pinged; unanswered pings; time without reading': {
+    constants: ['PING_MS', 'MAX_MISSED_PINGS', 'STALL_MS'],
+    tests: ['test/downstream/grpc/abuse.test.ts', 'test/downstream/grpc/endpoint.test.ts'],
+  },
   'size of unanswered requests over 16 KiB': {
     constants: ['MAX_OPEN_BYTES'],
     tests: ['test/relay/calls.test.ts', 'test/relay/sessions/session-registry.test.ts'],

@@ -30,6 +30,7 @@ const REPLAY: Trial = { kind: 'elsewhere', test: 'test/cli/replay.test.ts' };
 const PINS: Trial = { kind: 'elsewhere', test: 'test/cli/pinned-tools.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
+const GRPC: Trial = { kind: 'elsewhere', test: 'test/cli/serve-grpc.test.ts' };
 const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
 const ONE_ADDRESS: Trial = { kind: 'elsewhere', test: 'test/aggregate/aggregate.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
@@ -162,6 +163,14 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   "mcp-portage connect 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
   "mcp-portage serve 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
   "mcp-portage probe 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+
+  // ---- gRPC
+  'mcp-portage serve --grpc 127.0.0.1:50051 -- npx -y @modelcontextprotocol/server-everything': ACCEPTED,
+  'mcp-portage serve --grpc 0.0.0.0:50051 --auth-token alice=env:ALICE_TOKEN --tls-cert cert.pem --tls-key key.pem -- npx -y @modelcontextprotocol/server-everything':
+    ACCEPTED,
+  'mcp-portage serve grpc://127.0.0.1:50051': GRPC,
+  'mcp-portage connect grpcs://tools.example.com:443': ACCEPTED,
+  'mcp-portage probe grpc://127.0.0.1:50051': GRPC,
 
   // ---- byte streams
   'mcp-portage serve --stream tcp://127.0.0.1:9000 -- npx -y @modelcontextprotocol/server-everything': ACCEPTED,

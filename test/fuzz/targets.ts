@@ -2,6 +2,7 @@ import type { FuzzTarget } from './target.ts';
 import { byteStreams, webSockets } from './targets/connections.ts';
 import { envelope, oversized } from './targets/envelope.ts';
 import { framing } from './targets/framing.ts';
+import { grpcMessages } from './targets/grpc.ts';
 import { headers } from './targets/headers.ts';
 import { legacyToModern } from './targets/legacy-to-modern.ts';
 import { linkFrames } from './targets/links.ts';
@@ -24,6 +25,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   sequences,
   webSockets,
   byteStreams,
+  grpcMessages,
   linkFrames,
   legacyRelay,
   modernRelay,

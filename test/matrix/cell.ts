@@ -53,7 +53,7 @@ export class Cell {
   /** Over HTTP the modern era cancels by closing a stream, which says nothing. */
   get hasMessageForCancellation(): boolean {
     const isMute = ({ era, over }: { readonly era: Era; readonly over: string }) =>
-      era === 'modern' && over !== 'stdio' && over !== 'stream' && over !== 'webSocket';
+      era === 'modern' && over !== 'stdio' && over !== 'stream' && over !== 'webSocket' && over !== 'grpc';
     return !isMute(CLIENTS[this.client]) && !isMute(SERVERS[this.server]);
   }
 

@@ -11,6 +11,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import type { Transport as LegacyTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { REPOSITORY } from '../support/bridge.ts';
+import { openStream, transportOverGrpc } from '../support/grpc-peers.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
@@ -46,7 +47,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream' | 'webSocket';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream' | 'webSocket' | 'grpc';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -82,6 +83,19 @@ export const CLIENTS = {
     era: 'legacy',
     over: 'stream',
     connect: (endpoint, options) => LegacyClient.connect(openPipe(joined(endpoint), StdioClientTransport), options),
+  },
+  grpc: {
+    title: 'gRPC',
+    era: 'legacy',
+    over: 'grpc',
+    connect: (endpoint, options) => LegacyClient.connect(openGrpc(endpoint) as LegacyTransport, options),
+  },
+  modernGrpc: {
+    title: 'modern gRPC',
+    era: 'modern',
+    over: 'grpc',
+    connect: (endpoint, options) =>
+      ModernClient.connect(openGrpc(endpoint) as ModernTransport, { ...options, negotiation: 'modern' }),
   },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
@@ -141,6 +155,12 @@ function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
       ...options,
       negotiation,
     });
+}
+
+/** Neither SDK has a transport over gRPC; this one is made of the official library. */
+function openGrpc(endpoint: Endpoint): unknown {
+  const { stream, close } = openStream(urlOf(endpoint).host);
+  return transportOverGrpc(stream, close);
 }
 
 const JOIN = fileURLToPath(new URL('../fixtures/joins-stream.js', import.meta.url));

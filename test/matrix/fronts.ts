@@ -104,11 +104,15 @@ export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Brid
   return over === 'webSocket' ? new URL(`ws://${bridge.url.host}/ws`) : bridge.url;
 }
 
-/** The same where a stream is one of the places. */
+/** How the log begins the line about an address that is not of HTTP. */
+const LABELS: Partial<Readonly<Record<ClientKind['over'], string>>> = { stream: 'Byte stream', grpc: 'gRPC' };
+
+/** The same where a stream or gRPC is one of the places. */
 export async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
-  if (kind.over !== 'stream') return addressFor(kind, bridge);
+  const label = LABELS[kind.over];
+  if (label === undefined) return addressFor(kind, bridge);
   return waitFor(() => {
-    const line = bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    const line = bridge.logs.find(({ msg }) => msg?.startsWith(label) === true);
     return line && new URL((line.endpoint as { url: string }).url);
   });
 }
@@ -135,9 +139,10 @@ async function serve(
   { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
 ): Promise<Front> {
   const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+  const grpc = kind.over === 'grpc' ? ['--grpc', '127.0.0.1:0'] : [];
   // Behind a byte stream there is one for each connection, too.
   const pool = target.includes('--') || target[0]?.startsWith('tcp:') === true ? POOL : [];
-  const bridge = await startBridge([...stream, ...pool, ...target], options);
+  const bridge = await startBridge([...stream, ...grpc, ...pool, ...target], options);
   const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,

@@ -13,10 +13,10 @@ export interface Limit {
 }
 
 /** Of the modern era, several of which a bridge serves at once. */
-const MODERN_SERVED = ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket'] as const;
+const MODERN_SERVED = ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket', 'modernGrpc'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket', 'grpc'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'json'] as const;
+const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'grpc', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
@@ -67,7 +67,7 @@ export const LIMITS: readonly Limit[] = [
   },
   {
     clients: MODERN_SERVED,
-    servers: ['modernStdio', 'modernStream', 'modernWebSocket'],
+    servers: ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc'],
     features: ['manyLogging'],
     why: 'one process or connection serves all clients, and does not say which call a message is about',
     seen: 'ambiguous messages are dropped',

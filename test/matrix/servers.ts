@@ -61,6 +61,10 @@ export const startLegacyWebSocket = (port = 0) => startServerProcess(LEGACY, ['w
 /** @param port 0 picks one */
 export const startModernWebSocket = (port = 0) => startServerProcess(MODERN, ['websocket', String(port)]);
 
+export const startLegacyGrpc = () => startServerProcess(LEGACY, ['grpc']);
+
+export const startModernGrpc = () => startServerProcess(MODERN, ['grpc']);
+
 /** For each connection to a byte stream; its processes keep one record, in this folder. */
 export const inetdProgram = (era: Era, folder: string): readonly string[] => [
   process.execPath,
@@ -84,6 +88,7 @@ export const SERVERS = {
     over: 'webSocket',
     start: async () => running(await startLegacyWebSocket()),
   },
+  grpc: { title: 'gRPC', era: 'legacy', over: 'grpc', start: async () => overGrpc(await startLegacyGrpc()) },
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
   stream: onStream('byte stream', 'legacy'),
   modernStream: onStream('modern byte stream', 'modern'),
@@ -100,12 +105,18 @@ export const SERVERS = {
     over: 'webSocket',
     start: async () => running(await startModernWebSocket()),
   },
+  modernGrpc: {
+    title: 'modern gRPC',
+    era: 'modern',
+    over: 'grpc',
+    start: async () => overGrpc(await startModernGrpc()),
+  },
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
 
 /** Beside the transports that MCP defines. */
-export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket'];
+export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket', 'grpc'];
 
 export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
 
@@ -165,4 +176,9 @@ function running(server: ServerProcess, ask: typeof fetch = fetch): RunningServe
   const record = new URL(`http://${server.url.host}/record`);
   const look = async () => (await (await ask(record)).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
+}
+
+/** The path of its URL is the port of gRPC. */
+function overGrpc(server: ServerProcess): RunningServer {
+  return { ...running(server), target: [`grpc://127.0.0.1:${server.url.pathname.slice(1)}`] };
 }

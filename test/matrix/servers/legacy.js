@@ -23,10 +23,11 @@ const http = HTTP_KINDS[kind];
 
 if (kind === 'stdio') serveStdio();
 else if (kind === 'websocket') void serveWebSocket();
+else if (kind === 'grpc') void serveOverGrpc();
 else if (http !== undefined) void serveOverHttp(http);
 else {
   console.error(
-    `usage: legacy.js stdio [file] | websocket [port] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`,
+    `usage: legacy.js stdio [file] | websocket [port] | grpc | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`,
   );
   process.exitCode = 2;
 }
@@ -47,6 +48,16 @@ async function serveWebSocket() {
     await new LegacySession(options).connect(transportOver(socket));
   };
   serveWebSockets({ path: '/mcp', place: place ?? '0', record, connected });
+}
+
+async function serveOverGrpc() {
+  const { serveGrpc, transportOver } = await import('./grpc.js');
+  const sessions = new Set();
+  const connected = async (/** @type {any} */ stream) => {
+    const options = { name: randomUUID(), record, sessions, hasCallStreams: true };
+    await new LegacySession(options).connect(transportOver(stream));
+  };
+  serveGrpc({ record, connected });
 }
 
 function serveStdio() {

@@ -21,8 +21,9 @@ const record = new ServerRecord(kind === 'stdio' && place !== '0' ? place : unde
 if (kind === 'stdio') serveOnStdio();
 else if (kind === 'http') void serveOnHttp(place);
 else if (kind === 'websocket') void serveOnWebSocket(place);
+else if (kind === 'grpc') void serveOverGrpc();
 else {
-  console.error('usage: modern.js stdio [file] | (http | websocket) [port or socket]');
+  console.error('usage: modern.js stdio [file] | grpc | (http | websocket) [port or socket]');
   process.exitCode = 2;
 }
 
@@ -55,6 +56,20 @@ function serveOnStdio() {
 /** @param {string} place a port, of which 0 picks one */
 async function serveOnWebSocket(place) {
   const { serveWebSockets, transportOver } = await import('./websocket.js');
+  serveWebSockets({ path: '/mcp', place, record, connected: connectedBy(transportOver) });
+}
+
+async function serveOverGrpc() {
+  const { serveGrpc, transportOver } = await import('./grpc.js');
+  serveGrpc({ record, connected: connectedBy(transportOver) });
+}
+
+/**
+ * Returns what serves each connection.
+ *
+ * @param {(connection: any) => any} transportOver
+ */
+function connectedBy(transportOver) {
   /** @type {Set<any>} */
   const servers = new Set();
   const host = new ModernHost({
@@ -64,7 +79,7 @@ async function serveOnWebSocket(place) {
         void (SEND_CHANGED[change]?.(server) ?? server.sendResourceUpdated({ uri: change }));
     },
   });
-  const connected = (/** @type {import('ws').WebSocket} */ socket) => {
+  return (/** @type {any} */ socket) => {
     const transport = transportOver(socket);
     const start = transport.start.bind(transport);
     transport.start = () => {
@@ -83,7 +98,6 @@ async function serveOnWebSocket(place) {
     };
     serveStdio(factory, { legacy: 'reject', transport });
   };
-  serveWebSockets({ path: '/mcp', place, record, connected });
 }
 
 /** @param {string} place a port, of which 0 picks one, or the path of a socket */

@@ -10,8 +10,9 @@ import { createServer } from 'node:http';
  * @param {import('./record.js').ServerRecord} options.record
  * @param {import('./legacy-http.js').Handle} [options.handle] default: there is nothing at this path
  * @param {string} [options.scheme] of the URL
+ * @param {() => number} [options.others] connections beside those of HTTP
  */
-export function serveHttp({ path, place, record, handle, scheme = 'http' }) {
+export function serveHttp({ path, place, record, handle, scheme = 'http', others = () => 0 }) {
   const server = createServer(async (request, response) => {
     try {
       if (request.url === '/record') return answerRecord(response);
@@ -29,7 +30,7 @@ export function serveHttp({ path, place, record, handle, scheme = 'http' }) {
     server.getConnections((_, connections) => {
       response.writeHead(200, { 'Content-Type': 'application/json', Connection: 'close' });
       // Without the one that asks.
-      response.end(JSON.stringify({ connections: connections - 1, entries: record.entries }));
+      response.end(JSON.stringify({ connections: connections - 1 + others(), entries: record.entries }));
     });
   const address = place.startsWith('/') ? { path: place } : { port: Number(place), host: '127.0.0.1' };
   server.listen(address, () => {

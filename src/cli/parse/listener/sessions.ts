@@ -28,7 +28,8 @@ export interface ParsedSessions {
 export function parseSessions(given: GivenOptions, { target, access, mapHeaders, hubs }: Served): ParsedSessions {
   const maxSessions = given.get('maxSessions');
   const isolation: Isolation = given.get('isolation');
-  const isProcessEach = target.kind !== 'url' && isolation === 'session';
+  // A server of gRPC has many streams by its nature, as one over HTTP has sessions.
+  const isProcessEach = target.kind !== 'url' && target.kind !== 'grpc' && isolation === 'session';
   const poolSize = given.get('poolSize') ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
   const sessionTimeoutMs = given.get('sessionTimeout');
   const idleMs = given.get('sessionIdleTimeout');
