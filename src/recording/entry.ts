@@ -1,3 +1,4 @@
+import type { RecentNames } from '../collections/bounded-collections.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type MessageOrigin, originText, type RecordedDirection } from './recorded-message.ts';
 
@@ -40,6 +41,8 @@ export interface Entry {
 export interface Journal {
   /** The message that is being handled. */
   readonly current: Entry | undefined;
+  /** Calls that wait for answers of their modern clients, by the `requestState` that the clients were given. */
+  readonly rounds: RecentNames<number>;
   nextCall(): number;
   /** Records a message. */
   add(message: Omit<Entry, 'atMs'>): Entry;

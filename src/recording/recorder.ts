@@ -1,3 +1,4 @@
+import { RecentNames } from '../collections/bounded-collections.ts';
 import type { Clock } from '../deps.ts';
 import type { MessageTaps, TappedClient } from '../relay/message-tap.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -26,11 +27,15 @@ const COLLECT_MS = 50;
 const MAX_COLLECTED = 256;
 const MAX_COLLECTED_BYTES = 256 * 1024;
 
+/** Calls that wait for answers, and characters of what they are known by. A client may never come back. */
+const ROUND_LIMITS = { count: 1000, length: 1024 * 1024 };
+
 /**
  * Collects the messages of all taps in their order, and writes their lines. The message that is being handled is the
  * cause of those that are sent meanwhile, which is how most messages find the call that they belong to.
  */
 export class Recorder implements Journal {
+  readonly rounds = new RecentNames<number>(ROUND_LIMITS);
   readonly #options: RecorderOptions;
   #entries: Entry[] = [];
   #bytes = 0;
