@@ -1,8 +1,24 @@
+import type { RecentNames } from '../collections/bounded-collections.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { MessageFacts, RecordedDirection } from './recorded-message.ts';
+import { type MessageOrigin, originText, type RecordedDirection } from './recorded-message.ts';
 
 /** What a recording says of all messages of one tap. */
-export type Origin = Pick<MessageFacts, 'side' | 'server' | 'client' | 'session' | 'carrier' | 'era'>;
+export class Origin {
+  readonly facts: MessageOrigin;
+  /** The same as text, for each direction. */
+  readonly in: string;
+  readonly out: string;
+
+  constructor(facts: MessageOrigin) {
+    this.facts = facts;
+    this.in = originText(facts, 'in');
+    this.out = originText(facts, 'out');
+  }
+
+  with(change: Partial<MessageOrigin>): Origin {
+    return new Origin({ ...this.facts, ...change });
+  }
+}
 
 /** The tap of an entry, which the messages of other taps can join with a call. */
 export interface JoiningTap {
@@ -25,6 +41,8 @@ export interface Entry {
 export interface Journal {
   /** The message that is being handled. */
   readonly current: Entry | undefined;
+  /** Calls that wait for answers of their modern clients, by the `requestState` that the clients were given. */
+  readonly rounds: RecentNames<number>;
   nextCall(): number;
   /** Records a message. */
   add(message: Omit<Entry, 'atMs'>): Entry;

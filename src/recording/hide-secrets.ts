@@ -4,6 +4,7 @@
  */
 import { HIDDEN } from './recorded-message.ts';
 import { isSecretName } from './secret-names.ts';
+import { mayHoldSecret } from './secret-signs.ts';
 import { type HiddenText, hideInText } from './secret-texts.ts';
 
 /**
@@ -63,16 +64,12 @@ const VALUES: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'enumNa
 /** Levels of arrays and objects that are read. What is nested deeper is hidden as a whole. */
 const MAX_DEPTH = 1000;
 
-/** A message without any of these has nothing to hide. One search for all of them is most of what a usual message costs. */
-const SIGNS =
-  /token|pass|secret|key|authori[sz]|cookie|request.?state|bearer|basic|eyJ|gh[pousr]_|gl[a-z]{2,4}-|sk-|[spr]k_|whsec|xox|xapp|A[KS]IA|AIza|ya29|GOCSPX|npm_|pypi|hf_|SG\.|shp|_v1_|lin_|figd|glsa|dckr|:\\?\/|\\u/i;
-
 /**
  * Hides secrets in a message, or in the beginning of its payload. A text that is cut off is read as far as it goes.
  * @param part `message`, or `payload` for the value of `params` or `result`, or `data` for that of `error`
  */
 export function hideSecrets(json: string, part: 'message' | 'payload' | 'data' = 'message'): HiddenText {
-  return SIGNS.test(json) ? new SecretSearch(json).run(part) : { text: json, hidden: 0 };
+  return mayHoldSecret(json) ? new SecretSearch(json).run(part) : { text: json, hidden: 0 };
 }
 
 /** One walk over a JSON text, without recursion. */

@@ -47,21 +47,32 @@ export interface RecordedMessage extends MessageFacts {
 /** Stands in place of a secret value, or of the secret part of a longer text. */
 export const HIDDEN = '[hidden]';
 
+/** What a recording says of all messages of one session or connection. */
+export type MessageOrigin = Pick<MessageFacts, 'side' | 'server' | 'client' | 'session' | 'carrier' | 'era'>;
+
+/** The part of a line that says where its message passed, in one direction. It is the same for many lines. */
+export function originText(origin: MessageOrigin, direction: RecordedDirection): string {
+  const { side, server, client, session, carrier, era } = origin;
+  return JSON.stringify({ side, direction, server, client, session, carrier, era }).slice(1, -1);
+}
+
 /**
  * Returns the line of a message, without its line break. Written by hand, since a bridge writes several lines for each
  * call.
+ * @param origin the text of `originText`
  * @param message the JSON text of one object, on one line
  */
-export function recordedLine(facts: MessageFacts, message: string): string {
-  const { at, seq, side, direction, server, client, session, carrier, era, call, bytes, hidden, cut } = facts;
-  return (
-    `{"at":"${at}","seq":${seq},"side":"${side}","direction":"${direction}","server":${JSON.stringify(server)}` +
-    `${client === undefined ? '' : `,"client":${JSON.stringify(client)}`}` +
-    `${session === undefined ? '' : `,"session":${JSON.stringify(session)}`}` +
-    `,"carrier":${JSON.stringify(carrier)},"era":"${era}"` +
-    `${call === undefined ? '' : `,"call":${call}`},"bytes":${bytes}` +
-    `${hidden === undefined ? '' : `,"hidden":${hidden}`}${cut === undefined ? '' : ',"cut":true'},"message":${message}}`
-  );
+export function recordedLine(
+  origin: string,
+  { at, seq, call, bytes, hidden, cut }: Omit<MessageFacts, keyof MessageOrigin | 'direction'>,
+  message: string,
+): string {
+  const known = `{"at":"${at}","seq":${seq},${origin}${call === undefined ? '' : `,"call":${call}`},"bytes":${bytes}`;
+  const changed =
+    hidden === undefined && cut === undefined
+      ? ''
+      : `${hidden === undefined ? '' : `,"hidden":${hidden}`}${cut === undefined ? '' : ',"cut":true'}`;
+  return `${known}${changed},"message":${message}}`;
 }
 
 /** Why a line is not a recorded message, as the end of a sentence that begins with the place of the line. */

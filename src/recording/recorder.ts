@@ -1,7 +1,8 @@
+import { RecentNames } from '../collections/bounded-collections.ts';
 import type { Clock } from '../deps.ts';
 import type { MessageTaps, TappedClient } from '../relay/message-tap.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Entry, Journal, Origin } from './entry.ts';
+import { type Entry, type Journal, Origin } from './entry.ts';
 import { recordedLine } from './recorded-message.ts';
 import { type MessageFormat, type ShownMessage, showMessage } from './shown-message.ts';
 import { CallTap, ConnectionTap, SessionTap } from './taps.ts';
@@ -26,11 +27,15 @@ const COLLECT_MS = 50;
 const MAX_COLLECTED = 256;
 const MAX_COLLECTED_BYTES = 256 * 1024;
 
+/** Calls that wait for answers, and characters of what they are known by. A client may never come back. */
+const ROUND_LIMITS = { count: 1000, length: 1024 * 1024 };
+
 /**
  * Collects the messages of all taps in their order, and writes their lines. The message that is being handled is the
  * cause of those that are sent meanwhile, which is how most messages find the call that they belong to.
  */
 export class Recorder implements Journal {
+  readonly rounds = new RecentNames<number>(ROUND_LIMITS);
   readonly #options: RecorderOptions;
   #entries: Entry[] = [];
   #bytes = 0;
@@ -52,17 +57,15 @@ export class Recorder implements Journal {
     return {
       session: (client) => {
         this.#lastSession += 1;
-        return new SessionTap(this, { ...originOf(server, client), session: `s${this.#lastSession}` });
+        return new SessionTap(this, originOf(server, client, `s${this.#lastSession}`));
       },
       call: (client) => new CallTap(this, originOf(server, client)),
       connection: ({ transport, era }) => {
         this.#lastConnection += 1;
         const session = `c${this.#lastConnection}`;
-        const client = undefined;
-        return new ConnectionTap(this, {
-          ...{ side: 'server', server, client, session, carrier: transport, era: era ?? 'legacy' },
-          isEraKnown: era !== undefined,
-        });
+        const facts = { side: 'server', server, client: undefined, session, carrier: transport } as const;
+        const origin = new Origin({ ...facts, era: era ?? 'legacy' });
+        return new ConnectionTap(this, origin, era === undefined ? 'unknown' : 'known');
       },
     };
   }
@@ -76,8 +79,8 @@ export class Recorder implements Journal {
     return this.#lastCall;
   }
 
-  add(message: Omit<Entry, 'atMs'>): Entry {
-    const entry = { ...message, atMs: this.#options.wallClock() };
+  add({ frame, origin, tap, direction, call }: Omit<Entry, 'atMs'>): Entry {
+    const entry = { atMs: this.#options.wallClock(), frame, origin, tap, direction, call };
     this.#entries.push(entry);
     this.#bytes += entry.frame.bytes.length;
     if (this.#entries.length >= MAX_COLLECTED || this.#bytes >= MAX_COLLECTED_BYTES) this.flush();
@@ -117,24 +120,25 @@ export class Recorder implements Journal {
 
   #linesOf(entries: readonly Entry[], firstSeq: number, format: MessageFormat): readonly string[] {
     const lines: string[] = [];
-    // The two sides of a call that passes unchanged have the same frames.
-    const shown = new Map<Frame, ShownMessage | undefined>();
-    for (const [index, { frame, origin, direction, call, atMs }] of entries.entries()) {
-      const known = shown.get(frame);
-      const message = known ?? showMessage(frame, format);
-      if (known === undefined) shown.set(frame, message);
-      if (message === undefined) continue;
+    let seq = firstSeq - 1;
+    let last: Frame | undefined;
+    let shown: ShownMessage | undefined;
+    for (const { frame, origin, direction, call, atMs } of entries) {
+      seq += 1;
+      // A message that passes unchanged is the same frame on both sides.
+      if (frame !== last) shown = showMessage(frame, format);
+      last = frame;
+      if (shown === undefined) continue;
+      const { text, hidden, isCut } = shown;
       const facts = {
-        ...origin,
         at: this.#textOf(atMs),
-        seq: firstSeq + index,
-        direction,
-        call: call || undefined,
+        seq,
+        call: call === 0 ? undefined : call,
         bytes: frame.bytes.length,
-        hidden: message.hidden || undefined,
-        cut: message.isCut || undefined,
+        hidden: hidden === 0 ? undefined : hidden,
+        cut: isCut ? (true as const) : undefined,
       };
-      lines.push(recordedLine(facts, message.text));
+      lines.push(recordedLine(origin[direction], facts, text));
     }
     return lines;
   }
@@ -148,6 +152,6 @@ export class Recorder implements Journal {
   }
 }
 
-function originOf(server: string, { transport, era, name }: TappedClient): Origin {
-  return { side: 'client', server, client: name, session: undefined, carrier: transport, era };
+function originOf(server: string, { transport, era, name }: TappedClient, session?: string): Origin {
+  return new Origin({ side: 'client', server, client: name, session, carrier: transport, era });
 }

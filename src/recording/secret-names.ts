@@ -18,10 +18,13 @@ const TOKENS = /(?:access|refresh|auth|api|bearer|session)tokens$/;
  */
 const STATE = /^requeststate$/;
 
+/** A name without any of these is no name of a secret, as nearly all are. */
+const SIGNS = /token|pass|secret|key|authori|cookie|state/i;
 /** Longer names are no names, and reading only their ends keeps them cheap. */
 const MAX_NAME_LENGTH = 200;
 
 export function isSecretName(name: string): boolean {
+  if (!SIGNS.test(name)) return false;
   const short = name.length <= MAX_NAME_LENGTH ? name : name.slice(0, MAX_NAME_LENGTH) + name.slice(-MAX_NAME_LENGTH);
   const plain = short.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   return WITHIN.test(plain) || TOKEN.test(plain) || TOKENS.test(plain) || STATE.test(plain);

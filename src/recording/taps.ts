@@ -4,6 +4,7 @@
  * message has the number of the message that it was caused by, or of the one that it causes.
  */
 import { findCanceledId } from '../mcp/classify/correlators.ts';
+import { readRequestState } from '../mcp/classify/input-responses.ts';
 import { META_PROTOCOL_VERSION } from '../mcp/vocabulary/meta.ts';
 import { CANCELED, DISCOVER, INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
@@ -36,6 +37,12 @@ class CallNumbers {
     return id === undefined ? 0 : (this.#byId.get(id) ?? 0);
   }
 
+  /** The call of the only open request; 0: there are several, or none. */
+  sole(): number {
+    const [call = 0] = this.#byId.size === 1 ? this.#byId.values() : [];
+    return call;
+  }
+
   take(id: JsonRpcId | undefined): number {
     const call = this.get(id);
     if (id !== undefined) this.#byId.delete(id);
@@ -51,16 +58,33 @@ function canceledId(frame: Frame): JsonRpcId | undefined {
 /** A message of a server without a call belongs to the call of the message that it causes at the client. */
 function joinCause(journal: Journal, call: number): void {
   const { current } = journal;
-  if (current === undefined || current.call !== 0 || call === 0 || current.origin.side !== 'server') return;
+  if (current === undefined || current.call !== 0 || call === 0 || current.origin.facts.side !== 'server') return;
   current.call = call;
   current.tap.joined(current);
 }
 
+/** Larger results are not searched for questions, which are small. */
+const MAX_ROUND_BYTES = 64 * 1024;
+
+/** Remembers a call whose modern client is asked something, which answers by another request. */
+function noteRound(journal: Journal, frame: Frame, call: number): void {
+  const { kind, bytes } = frame;
+  if (kind !== 'result' || bytes.length > MAX_ROUND_BYTES || !bytes.includes('"input_required"')) return;
+  const state = readField(frame, 'requestState');
+  if (typeof state === 'string') journal.rounds.set(state, call);
+}
+
+/** The call that a request of a modern client continues; 0: none that is known. */
+function continuedCall(journal: Journal, frame: Frame): number {
+  const state = frame.bytes.includes('"requestState"') ? readRequestState(frame)?.text : undefined;
+  return state === undefined ? 0 : (journal.rounds.get(state) ?? 0);
+}
+
 /** Number of a client's new call. A call at the aggregate goes on at its members. */
-function callOfRequest(journal: Journal, frame: Frame, { carrier }: Origin): number {
+function callOfRequest(journal: Journal, frame: Frame, { facts: { carrier } }: Origin): number {
   if (frame.recordedCall === 0) {
     const outer = carrier === 'aggregate' ? (journal.current?.call ?? 0) : 0;
-    frame.recordedCall = outer || journal.nextCall();
+    frame.recordedCall = outer || continuedCall(journal, frame) || journal.nextCall();
   }
   return frame.recordedCall;
 }
@@ -80,7 +104,7 @@ export class SessionTap implements MessageTap, JoiningTap {
   }
 
   received(frame: Frame, _call: Call | undefined, handle: () => void): void {
-    if (frame.kind === 'request' && this.#origin.client === undefined) this.#learnName(frame);
+    if (frame.kind === 'request' && this.#origin.facts.client === undefined) this.#learnName(frame);
     const call = this.#callOf(frame);
     const entry = this.#journal.add({ frame, origin: this.#origin, tap: this, direction: 'in', call });
     this.#journal.handle(entry, handle);
@@ -96,13 +120,13 @@ export class SessionTap implements MessageTap, JoiningTap {
 
   /** A legacy client introduces itself in its handshake, and a modern one in each request. */
   #learnName(request: Frame): void {
-    const { era } = this.#origin;
+    const { era } = this.#origin.facts;
     if (era === 'legacy' && request.method !== INITIALIZE) return;
     const client =
       era === 'modern'
         ? modernIntroductionOf(request).name
         : shownName(asFields(readField(request, 'clientInfo'))?.name);
-    if (client !== undefined) this.#origin = { ...this.#origin, client };
+    if (client !== undefined) this.#origin = this.#origin.with({ client });
   }
 
   sent(frame: Frame, about: Call | undefined): void {
@@ -110,6 +134,7 @@ export class SessionTap implements MessageTap, JoiningTap {
     const call = isAnswer ? this.#calls.take(about?.id ?? frame.id) : this.#calls.get(about?.id);
     if (frame.kind === 'request') this.#questions.set(frame.id, call);
     joinCause(this.#journal, call);
+    if (this.#origin.facts.era === 'modern') noteRound(this.#journal, frame, call);
     this.#journal.add({ frame, origin: this.#origin, tap: this, direction: 'out', call });
   }
 
@@ -140,6 +165,7 @@ export class CallTap implements MessageTap, JoiningTap {
 
   sent(frame: Frame): void {
     joinCause(this.#journal, this.#call);
+    noteRound(this.#journal, frame, this.#call);
     this.#journal.add({ frame, origin: this.#origin, tap: this, direction: 'out', call: this.#call });
   }
 
@@ -158,10 +184,10 @@ export class ConnectionTap implements MessageTap, JoiningTap {
   /** Questions of the server. */
   readonly #questions = new CallNumbers();
 
-  constructor(journal: Journal, { isEraKnown, ...origin }: Origin & { readonly isEraKnown: boolean }) {
+  constructor(journal: Journal, origin: Origin, era: 'known' | 'unknown') {
     this.#journal = journal;
     this.#origin = origin;
-    this.#isEraKnown = isEraKnown;
+    this.#isEraKnown = era === 'known';
   }
 
   sent(frame: Frame): void {
@@ -178,7 +204,7 @@ export class ConnectionTap implements MessageTap, JoiningTap {
     }
     const call = this.#questions.take(frame.id) || (current?.call ?? 0);
     // A modern client answers by another request, which goes on with the call that it was asked in.
-    const isRetry = current?.origin.side === 'client' && current.frame.kind === 'request';
+    const isRetry = current?.origin.facts.side === 'client' && current.frame.kind === 'request';
     if (isRetry && call !== 0 && current.call !== call) {
       current.call = call;
       current.tap.joined(current);
@@ -189,10 +215,15 @@ export class ConnectionTap implements MessageTap, JoiningTap {
   received(frame: Frame, about: Call | undefined, handle: () => void): void {
     const call = frame.isResponse
       ? this.#requests.take(frame.id) || this.#requests.take(about?.id)
-      : this.#requests.get(about?.id);
+      : this.#requests.get(about?.id) || this.#askerOf(frame);
     if (frame.kind === 'request') this.#questions.set(frame.id, call);
     const entry = this.#journal.add({ frame, origin: this.#origin, tap: this, direction: 'in', call });
     this.#journal.handle(entry, handle);
+  }
+
+  /** A server asks in the middle of a call. With one open request, there is no other that it can be. */
+  #askerOf({ kind }: Frame): number {
+    return kind === 'request' ? this.#requests.sole() : 0;
   }
 
   joined({ frame, call }: Entry): void {
@@ -208,6 +239,6 @@ export class ConnectionTap implements MessageTap, JoiningTap {
 
   #setEra(era: Era): void {
     this.#isEraKnown = true;
-    if (this.#origin.era !== era) this.#origin = { ...this.#origin, era };
+    if (this.#origin.facts.era !== era) this.#origin = this.#origin.with({ era });
   }
 }

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { type MessageFacts, parseRecordedLine, recordedLine } from '../../src/recording/recorded-message.ts';
+import {
+  type MessageFacts,
+  originText,
+  parseRecordedLine,
+  recordedLine,
+} from '../../src/recording/recorded-message.ts';
 
 const FACTS: MessageFacts = {
   at: '2026-11-28T19:30:14.123Z',
@@ -15,18 +20,21 @@ const FACTS: MessageFacts = {
   bytes: 40,
 };
 
+const lineOf = (facts: MessageFacts, message: string): string =>
+  recordedLine(originText(facts, facts.direction), facts, message);
+
 test('reads what was written, and leaves out what is not known', (t) => {
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
-  t.deepEqual(parseRecordedLine(recordedLine(FACTS, JSON.stringify(message))), { ...FACTS, message });
+  t.deepEqual(parseRecordedLine(lineOf(FACTS, JSON.stringify(message))), { ...FACTS, message });
   const unknown = { ...FACTS, client: undefined, session: undefined, call: undefined };
-  const line = recordedLine(unknown, '{}');
+  const line = lineOf(unknown, '{}');
   t.deepEqual(Object.keys(JSON.parse(line) as object), [
     ...['at', 'seq', 'side', 'direction', 'server', 'carrier', 'era', 'bytes', 'message'],
   ]);
 });
 
 test('a line may have members and transports of later versions', (t) => {
-  const line = recordedLine({ ...FACTS, carrier: 'carrier-pigeon' }, '{}').replace('{', '{"later":true,');
+  const line = lineOf({ ...FACTS, carrier: 'carrier-pigeon' }, '{}').replace('{', '{"later":true,');
   t.like(parseRecordedLine(line), { carrier: 'carrier-pigeon', message: {} });
 });
 

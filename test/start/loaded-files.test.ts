@@ -82,6 +82,15 @@ test('a command is served without code for clients, other eras, URLs, logins or 
   t.deepEqual(await load(t, ['--port', '0', ...SERVER], LISTENS), { files, slowBuiltins: ['node:v8'] });
 });
 
+test('the code of recordings is loaded only where messages are recorded or shown', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-recorded-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  for (const options of [['--record', join(folder, 'record.jsonl')], ['--inspect']]) {
+    const { files } = await load(t, ['--port', '0', ...options, ...SERVER], LISTENS);
+    t.true(files.includes('recording.cjs'), files.join(', '));
+  }
+});
+
 test('a URL is served without code for logins, sockets or replicas', async (t) => {
   const { files } = await load(t, ['--port', '0', 'http://127.0.0.1:9/mcp'], LISTENS);
   t.deepEqual(files, ['cli.cjs', 'remote.cjs', 'bridge.cjs', 'clients.cjs', 'seldom.cjs', 'eras.cjs']);

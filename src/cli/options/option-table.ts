@@ -594,7 +594,9 @@ const OBSERVING = group(
     record: value(file, 'Write each message to this file as a line of JSON, with secrets hidden', {
       verbs: ['serve', 'connect'],
     }),
-    recordSecrets: flag('Do not hide tokens, passwords and keys in the recording', { verbs: ['serve', 'connect'] }),
+    recordSecrets: flag('Keep tokens, passwords and keys in the recording instead of hiding them', {
+      verbs: ['serve', 'connect'],
+    }),
     recordMaxMessage: value(size, 'Cut larger messages in the recording and in the live feed', {
       default: '64k',
       verbs: ['serve', 'connect'],

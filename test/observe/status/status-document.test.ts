@@ -19,6 +19,7 @@ test('has the shape that programs rely on', (t) => {
   t.deepEqual(document, {
     shape: 2,
     atMs: START_MS,
+    inspect: false,
     replicas: null,
     bridge: {
       version: '0.1.0',
