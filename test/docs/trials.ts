@@ -33,6 +33,7 @@ const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts'
 const GRPC: Trial = { kind: 'elsewhere', test: 'test/cli/serve-grpc.test.ts' };
 const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
 const ONE_ADDRESS: Trial = { kind: 'elsewhere', test: 'test/aggregate/aggregate.test.ts' };
+const VIEW: Trial = { kind: 'elsewhere', test: 'test/cli/view.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -133,6 +134,11 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     kind: 'runs',
     prints: /^\{.*"verdict": "usable"/s,
   },
+  'mcp-portage view session.jsonl': VIEW,
+  'mcp-portage view --errors session.jsonl': VIEW,
+  "mcp-portage view --full --method 'tools/*' session.jsonl": VIEW,
+  'mcp-portage view --follow session.jsonl': VIEW,
+  'mcp-portage view http://127.0.0.1:8000': { kind: 'elsewhere', test: 'test/cli/view-running.test.ts' },
   'mcp-portage top http://127.0.0.1:8000': { kind: 'runs', bridge: [], prints: /mcp-portage/ },
   'mcp-portage --metrics -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
   'curl http://127.0.0.1:8000/metrics': { kind: 'runs', bridge: ['--metrics'], prints: /^mcp_portage_info\{/m },

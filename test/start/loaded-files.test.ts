@@ -133,3 +133,14 @@ test('the aggregate is loaded with its first client', async (t) => {
   t.true((await load(t, ['connect', ...file])).files.includes('aggregate.cjs'));
   t.false((await load(t, ['connect', ...file, 'one'])).files.includes('aggregate.cjs'));
 });
+
+test('a recording is shown without code for bridges, clients and servers', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-loaded-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'session.jsonl');
+  await writeFile(file, '');
+  const { files } = await load(t, ['view', file]);
+  for (const part of ['remote', 'eras', 'status-page', 'help', 'seldom-used'])
+    t.false(files.includes(`${part}.cjs`), part);
+  t.true(files.includes('view.cjs'));
+});

@@ -1,6 +1,7 @@
+import { resolve } from 'node:path';
 import test from 'ava';
 import { type BridgeCommand, parseCommandLine } from '../../../src/cli/command-line.ts';
-import { parseReport, parseTop } from '../../../src/cli/parse/looking.ts';
+import { parseReport, parseTop, parseView } from '../../../src/cli/parse/looking.ts';
 
 const URL_OF_BRIDGE = 'http://127.0.0.1:8000';
 
@@ -37,4 +38,31 @@ test('an address without a scheme, and a command, are answered with a URL', (t) 
   for (const address of ['localhost:8000', 'nope'])
     t.throws(() => report('--url', address), { code: 'ERR_CONFIG_OPTION', message: /^An address without a scheme/ });
   t.throws(() => report('--', 'npx', 'server'), { message: /mcp-portage report --url http:\/\/127/ });
+});
+
+function view(...words: string[]) {
+  const commandLine = parseCommandLine(['view', ...words]);
+  if (commandLine.kind !== 'view') throw new Error(`got ${commandLine.kind}`);
+  return parseView(commandLine, AROUND);
+}
+
+test('view takes a file, or any address of a running bridge', (t) => {
+  t.deepEqual(view('session.jsonl').source, { kind: 'file', path: resolve('/', 'session.jsonl'), mode: 'once' });
+  t.like(view('--follow', 'session.jsonl').source, { mode: 'follows' });
+  t.like(view('--', '-session.jsonl').source, { path: resolve('/', '-session.jsonl') });
+  t.like(view(URL_OF_BRIDGE).source, { kind: 'bridge', token: undefined });
+  t.throws(() => view(), { code: 'ERR_CONFIG_OPTION', message: /mcp-portage view session\.jsonl/ });
+  t.throws(() => view('--method', '{1..3}', 'session.jsonl'), { message: /--method: expected a pattern/ });
+});
+
+test('--full and --json can be combined, and filters are patterns', (t) => {
+  t.deepEqual(
+    [[], ['--full'], ['--json'], ['--full', '--json']].map((words) => view(...words, 'file').format),
+    ['lines', 'full', 'json', 'full-json'],
+  );
+  const { filter } = view('--errors', '--method', 'tools/*', '--client', 'claude-*', 'file');
+  t.is(filter.outcomes, 'failed');
+  t.true(filter.method?.('tools/call'));
+  t.false(filter.client?.('cursor'));
+  t.is(filter.server, undefined);
 });
