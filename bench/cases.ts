@@ -22,6 +22,7 @@ import {
   observedOptions,
   type Peer,
   portage,
+  recordOptions,
   stdioServer,
   supergateway,
 } from './bridges/programs.ts';
@@ -42,6 +43,7 @@ export type Contender =
   | 'mcp-portage-aggregate'
   | 'mcp-portage-unseen'
   | 'mcp-portage-observed'
+  | 'mcp-portage-recorded'
   | 'mcp-portage-socket'
   | 'mcp-portage-websocket'
   | 'mcp-portage-stream'
@@ -235,6 +237,26 @@ export const OBSERVED: Case = {
   absent: [
     { name: 'supergateway', reason: 'it shows nothing of its calls' },
     { name: 'mcp-proxy', reason: 'it shows nothing of its calls' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
+/** The same bridge without a recording and with one. */
+export const RECORDED: Case = {
+  name: 'recorded',
+  title: 'Streamable HTTP → stdio, without and with a recording',
+  era: 'legacy',
+  clients: 2,
+  workloads: [workloads.SMALL_32, workloads.SMALL_1, workloads.RESULT_1M],
+  entrants: [
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    onHttp('mcp-portage-recorded', '/mcp', (port) =>
+      portage('--port', port, ...recordOptions(), '--', ...server('legacy')),
+    ),
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it records no messages' },
+    { name: 'mcp-proxy', reason: 'it records no messages' },
     { name: 'mcp-remote', reason: NO_HTTP_FACE },
   ],
 };
@@ -445,6 +467,7 @@ export const CASES = [
   AGGREGATE,
   AGGREGATE_MODERN,
   OBSERVED,
+  RECORDED,
   UNIX_SOCKET,
 ] as const;
 

@@ -153,6 +153,13 @@ const ROWS: readonly Row[] = [
     floor: ['mcp-portage-unseen', 2.5],
   },
   {
+    title: 'a recording, beside none, small calls',
+    case: 'recorded',
+    ...small32,
+    contender: 'mcp-portage-recorded',
+    floor: ['mcp-portage', 1.5],
+  },
+  {
     title: 'cold start with 100 servers in a file, beside one server; 20 ms are about',
     case: 'start',
     workload: 'start',

@@ -77,6 +77,11 @@ export function observedOptions(): readonly string[] {
   return ['--metrics', '--usage', '--state-dir', folder, '--audit-file', join(folder, 'audit.jsonl')];
 }
 
+/** Every message in a file, with secrets hidden. */
+export function recordOptions(): readonly string[] {
+  return ['--record', join(mkdtempSync(join(tmpdir(), 'mcp-portage-bench-')), 'record.jsonl')];
+}
+
 /** As where no earlier start has left compiled code. */
 export function asFirst(program: Program): Program {
   return { ...program, env: { ...program.env, NODE_DISABLE_COMPILE_CACHE: '1' } };

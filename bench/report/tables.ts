@@ -16,6 +16,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-listed',
   'mcp-portage-unseen',
   'mcp-portage-observed',
+  'mcp-portage-recorded',
   'mcp-portage-socket',
   'mcp-portage-websocket',
   'mcp-portage-stream',
