@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { relative } from 'node:path';
+import { lstatSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { watch } from 'chokidar';
 import type { WatchedPath } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
@@ -7,6 +7,11 @@ import { toPrintable } from '../printable.ts';
 import { SettledChanges } from './settled-changes.ts';
 import { findTargets } from './watched-path.ts';
 
+/**
+ * Time after which a new folder is looked at again. The watcher reads a folder before it watches it, and a file that is
+ * created in between is noticed only when the folder changes again.
+ */
+const LOOK_AGAIN_MS = 1000;
 /** Longest path in the log. */
 const MAX_SHOWN_PATH = 200;
 
@@ -37,12 +42,10 @@ export function watchFiles({ paths, deps, changed }: WatchFilesOptions): FileWat
   for (const { base, exists } of targets) {
     if (!exists) log.warn(`${showPath(base)} of --watch does not exist; it is watched as soon as it is created`);
   }
-  const changes = new SettledChanges(clock, (changedPaths) => {
-    // A temporary file of an editor is gone, and says less than the file that was saved.
-    const [first = ''] = changedPaths;
-    const example = [...changedPaths].find((path) => existsSync(path)) ?? first;
-    changed({ example: showPath(example), files: changedPaths.size });
-  });
+  const changes = new SettledChanges(clock, (settled) =>
+    changed({ example: showPath(latestOf(settled)), files: settled.size }),
+  );
+  const counts = (path: string): boolean => targets.some((target) => target.counts(path));
   const watcher = watch(
     targets.map(({ root }) => root),
     {
@@ -54,17 +57,49 @@ export function watchFiles({ paths, deps, changed }: WatchFilesOptions): FileWat
       ignored: (path, kind) => !targets.some((target) => target.isNeeded(path, kind)),
     },
   );
-  watcher.on('all', (_event, path) => {
-    if (targets.some((target) => target.counts(path))) changes.add(path);
+  watcher.on('all', (event, path) => {
+    if (event === 'addDir') lookAgain(path);
+    if (counts(path)) changes.add(path);
   });
+  /** Cancel the second looks at new folders. */
+  const looks = new Set<() => void>();
+  const lookAgain = (folder: string): void => {
+    const cancel = clock.after(LOOK_AGAIN_MS, () => {
+      looks.delete(cancel);
+      const known = new Set(watcher.getWatched()[folder]);
+      const missed = namesIn(folder).filter((name) => !known.has(name));
+      for (const path of missed.map((name) => join(folder, name)).filter(counts)) changes.add(path);
+    });
+    looks.add(cancel);
+  };
   watcher.on('ready', () => log.debug('the files of --watch are watched'));
   watcher.on('error', (error) => log.warn(explain(error)));
   return {
     close() {
+      for (const cancel of looks) cancel();
       changes.close();
       return watcher.close();
     },
   };
+}
+
+/** Returns the names in a folder, none if it is gone already. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the path that was changed last. Folders and temporary files of editors say less than the file that was saved. */
+function latestOf(paths: ReadonlySet<string>): string {
+  let latest = { path: '', changedMs: Number.NEGATIVE_INFINITY };
+  for (const path of paths) {
+    const changedMs = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (changedMs >= latest.changedMs) latest = { path, changedMs };
+  }
+  return latest.path;
 }
 
 function showPath(path: string): string {

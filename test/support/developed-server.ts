@@ -5,10 +5,9 @@ import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from
 import type { ExecutionContext } from 'ava';
 import { type Bridge, type LogLine, startBridge } from './bridge.ts';
 import { createConfigFolder } from './config-folder.ts';
-import { serverProgram } from './server-program.ts';
 import { waitFor } from './wait-for.ts';
 
-const FIXTURE = serverProgram(new URL('../fixtures/servers/developed.js', import.meta.url));
+const FIXTURE = new URL('../fixtures/servers/developed.js', import.meta.url).href;
 
 export interface Definition {
   readonly version: string;
@@ -45,7 +44,7 @@ export async function developServer(
     await rename(temporary, file);
   };
   const codeOf = ({ tools = ['work'], ...rest }: Definition): string =>
-    `import { ${serve} } from ${JSON.stringify(`file://${FIXTURE}`)};\n${serve}(${JSON.stringify({ ...rest, tools })});\n`;
+    `import { ${serve} } from ${JSON.stringify(FIXTURE)};\n${serve}(${JSON.stringify({ ...rest, tools })});\n`;
   const save = (changed: Definition): Promise<void> => write(codeOf(changed));
   const saveAsEditor = (changed: Definition): Promise<void> => write(codeOf(changed), `${file}.new`);
   await save(definition);

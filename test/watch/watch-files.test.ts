@@ -58,6 +58,19 @@ test('a folder that is removed and built again is noticed each time', async (t) 
   await symlink(folder, join(folder, 'src', 'circle'));
   const { tells } = await startWatch(t, folder, 'src');
   await tells(/a\.js$/, () => writeFile(join(folder, 'src', 'a.js'), ''));
+  await tells(/circle$/, () => unlink(join(folder, 'src', 'circle')));
+  t.pass();
+});
+
+test('a file that is created together with its folder is noticed, also by a pattern', async (t) => {
+  const { path: folder } = await createConfigFolder(t);
+  const { tells } = await startWatch(t, folder, 'dist/**/*.js');
+  for (const round of [1, 2, 3, 4]) {
+    await tells(/index\.js$/, async () => {
+      await mkdir(join(folder, 'dist', `${round}`), { recursive: true });
+      await writeFile(join(folder, 'dist', `${round}`, 'index.js'), '');
+    });
+  }
   t.pass();
 });
 
