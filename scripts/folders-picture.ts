@@ -12,6 +12,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   config: 'what can be configured',
   downstream: 'transports to clients',
   eras: 'translates between eras',
+  grpc: 'messages of gRPC',
   http: 'HTTP, logins, WebSocket',
   io: 'lines and files',
   library: 'the same for programs',

@@ -13,6 +13,7 @@ import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
 import {
   checkHealth,
   type GrpcClientOptions,
+  type GrpcServerOptions,
   GrpcSession,
   openStream,
   startGrpcServer,
@@ -26,7 +27,7 @@ import { finishCommand } from './finish-command.ts';
 
 const fixture = (path: string): URL => new URL(`../fixtures/${path}`, import.meta.url);
 const COMMAND = ['--', process.execPath, serverProgram(fixture('contract-server/server.js'))];
-const MODERN = ['--', process.execPath, serverProgram(fixture('servers/modern-tools.js'))];
+const MODERN = ['--', process.execPath, serverProgram(fixture('servers/modern-only.js'))];
 const TOKEN = 'a-token-that-nobody-guesses';
 
 /** Where gRPC is spoken, as the log says. */
@@ -169,19 +170,16 @@ test('reaches a server made with mcp-grpc-transport', async (t) => {
   t.true(report.offers.some((offer) => offer.transport === 'grpc' && offer.era === 'modern' && !offer.works));
 });
 
-test('connect ends with 69 where nothing listens and with 77 where a token is wanted', async (t) => {
-  const [request] = [JSON.stringify(initialize())];
-  const unreachable = await finishCommand(
-    [...BRIDGE_COMMAND, 'connect', `grpc://127.0.0.1:${await ownPort()}`],
-    `${request}\n`,
-  );
+test('probe ends with 69 where nothing listens and with 77 where a token is wanted', async (t) => {
+  const probe = (target: string) => finishCommand([...BRIDGE_COMMAND, 'probe', target]);
+  const unreachable = await probe(`grpc://127.0.0.1:${await ownPort()}`);
   t.is(unreachable.code, 69);
-  t.regex(unreachable.stderr, /nothing listens there/);
-  const session = (stream: { destroy(error: Error): void }) =>
-    stream.destroy(Object.assign(new Error(), { code: status.UNAUTHENTICATED, details: 'no' }));
+  t.regex(unreachable.stdout, /nothing listens there/);
+  const session: GrpcServerOptions['session'] = (stream) =>
+    void stream.emit('error', Object.assign(new Error(), { code: status.UNAUTHENTICATED, details: 'no' }));
   const guarded = await startGrpcServer({ session });
   t.teardown(() => guarded.stop());
-  const refused = await finishCommand([...BRIDGE_COMMAND, 'connect', guarded.target], `${request}\n`);
+  const refused = await probe(guarded.target);
   t.is(refused.code, 77);
-  t.regex(refused.stderr, /requires authorization \(16 UNAUTHENTICATED\)/);
+  t.regex(refused.stdout, /requires authorization \(16 UNAUTHENTICATED\)/);
 });

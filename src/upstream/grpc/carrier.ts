@@ -216,8 +216,9 @@ export class GrpcCarrier implements Carrier {
     stream.on('trailers', (trailers) => {
       this.#status ??= readStatus(trailers);
     });
+    // The stream is told of a failed connection first, by an error that names the other one as its cause.
     stream.on('error', (error) => {
-      this.#cause ??= error;
+      this.#cause ??= error.cause ?? error;
     });
     stream.on('data', (chunk: Buffer) => {
       if (this.#state.kind !== 'closed') this.#splitter.push(chunk);

@@ -90,6 +90,7 @@ const listener = {
   kind: 'http',
   addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 8000 }],
   streams: [],
+  grpc: [],
   tls: undefined,
   endpoints: {
     path: '/mcp',
@@ -367,6 +368,7 @@ const listening = {
     { kind: 'socket', path: '/run/mcp.sock', mode: 0o660 },
   ],
   streams: [{ address: { kind: 'socket', path: '/run/lines.sock', mode: 0o660 }, segment: undefined }],
+  grpc: [{ address: { kind: 'tcp', host: '127.0.0.1', port: 50051 }, segment: undefined }],
   tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',

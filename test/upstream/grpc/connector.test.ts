@@ -132,7 +132,7 @@ for (const [code, expected, exit, words] of [
 ] as const) {
   test(`status ${code} is told as ${expected}`, async (t) => {
     const server = await serve(t, {
-      session: (stream) => stream.destroy(Object.assign(new Error(), { code, details: 'because' })),
+      session: (stream) => void stream.emit('error', Object.assign(new Error(), { code, details: 'because' })),
     });
     const error = await dial(t, server.port).listener.whenClosed();
     t.is(error.code, expected);
@@ -144,7 +144,10 @@ for (const [code, expected, exit, words] of [
 
 test('what a server says of a refused token is not repeated, and the advice is another', async (t) => {
   const session: GrpcServerOptions['session'] = (stream) =>
-    stream.destroy(Object.assign(new Error(), { code: status.UNAUTHENTICATED, details: 'no user has s3cr3t' }));
+    void stream.emit(
+      'error',
+      Object.assign(new Error(), { code: status.UNAUTHENTICATED, details: 'no user has s3cr3t' }),
+    );
   const server = await serve(t, { session });
   const remote = { headers: new Map([['authorization', 'Bearer s3cr3t']]) };
   const { message } = await dial(t, server.port, { remote }).listener.whenClosed();
