@@ -1,14 +1,15 @@
 /**
  * `npm test` builds the program and the tests and runs all but those of PARTS; `--part=long` runs one of these, and
  * `--part=fast,long` runs both together.
- * `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments, such as
- * `--match='*ping*'`, go to AVA.
+ * `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Options of AVA, such as
+ * `--match='*ping*'`, go to AVA. Any other argument is an error.
  */
 import { spawn } from 'node:child_process';
 import { rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { bundlePrograms } from './bundle-programs.js';
 import { bundlesOf, bundleTests, testFilesIn } from './bundle-tests.js';
+import { readTestArguments } from './test-arguments.js';
 
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
@@ -36,9 +37,15 @@ const INTERRUPTED_MS = 15_000;
 /** What is in none of PARTS. */
 const FAST = 'fast';
 
-const chosen = /^--part=(.*)$/.exec(process.argv[2] ?? '')?.[1];
-const given = process.argv.slice(chosen === undefined ? 2 : 3);
-const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));
+const given = readTestArguments(process.argv.slice(2), {
+  parts: [FAST, ...Object.keys(PARTS)],
+  isPlace: (argument) => statSync(argument, { throwIfNoEntry: false }) !== undefined,
+});
+if ('error' in given) {
+  console.error(given.error);
+  process.exit(2);
+}
+const { chosen, places, options } = given;
 const files = filesToRun();
 const bundles = bundlesOf(files);
 // Node decodes these certificates and all its own at each start, which takes longer than the rest of a start.
@@ -56,7 +63,6 @@ try {
   if (bundles.length > 1) building.push(bundlePrograms(`${OUT}/servers`));
   await Promise.all(building);
   if (bundles.length > 1) process.env.BUNDLED_SERVERS = resolve(OUT, 'servers');
-  const options = given.filter((argument) => !places.includes(argument));
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
   rmSync(OUT, { recursive: true, force: true });
@@ -65,13 +71,12 @@ try {
 
 function filesToRun() {
   if (places.length > 0) return places.flatMap(testFilesIn);
-  return (chosen ?? FAST).split(',').flatMap(filesOfPart);
+  return (chosen.length > 0 ? chosen : [FAST]).flatMap(filesOfPart);
 }
 
 function filesOfPart(part) {
   if (part === FAST) return testFilesIn('test').filter((file) => !runsApart(file));
-  if (Object.hasOwn(PARTS, part)) return PARTS[part].flatMap(testFilesIn);
-  throw new Error(`--part=${chosen}: expected one or more of ${[FAST, ...Object.keys(PARTS)].join(', ')}`);
+  return PARTS[part].flatMap(testFilesIn);
 }
 
 function runsApart(file) {

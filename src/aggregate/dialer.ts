@@ -67,9 +67,9 @@ class AggregateDialer implements DialerForCaller, CallServer {
   }
 
   take(call: ModernCall, frame: Frame, metadata: RequestMetadata): boolean {
-    const { principal, environment, lane } = call;
+    const { principal, environment, lane, identity } = call;
     const { headers, traceHeaders } = lane;
-    const caller = { principal, environment, headers, traceHeaders };
+    const caller = { principal, environment, headers, traceHeaders, identity };
     const viewer = this.#viewers.of(caller, metadata);
     const request = new AggregateRequest({ aggregate: this.#aggregate, viewer, caller, metadata, frame, sink: call });
     call.servedBy = handlerOf(request);

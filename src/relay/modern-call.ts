@@ -65,6 +65,11 @@ export interface CallOrigin {
   readonly transport: Transport;
   /** Description of a legacy client for observers. Undefined for a modern client, whose request describes it. */
   readonly introduction?: ClientIntroduction | undefined;
+  /**
+   * Stands for the client where its connection proves that several calls are of one. Undefined: nothing proves it, as over
+   * HTTP, where proxies pass the calls of several clients over one connection.
+   */
+  readonly identity?: object | undefined;
 }
 
 /** Describes the caller to observers. */
@@ -94,6 +99,7 @@ export class ModernCall extends Call implements CallListener, CallOwner, CallOri
   readonly environment: CallOrigin['environment'];
   readonly transport: Transport;
   readonly introduction: ClientIntroduction | undefined;
+  readonly identity: object | undefined;
   readonly #host: CallHost;
   /** Set by the server that takes the call, and anew when the call passes on to another part of it. */
   servedBy: CallHandler = NOBODY;
@@ -108,6 +114,7 @@ export class ModernCall extends Call implements CallListener, CallOwner, CallOri
     this.environment = origin.environment;
     this.transport = origin.transport;
     this.introduction = origin.introduction;
+    this.identity = origin.identity;
   }
 
   get isOpen(): boolean {

@@ -274,12 +274,12 @@ test('what a mapped header says of a caller is shown nowhere', async (t) => {
   t.false(all.includes(secret));
 });
 
-test('calls are refused while a file that is required cannot be written', async (t) => {
+test('calls are refused while a file that is required cannot be written, from the first one on', async (t) => {
   const bridge = await start(t, ['--audit-file', '/dev/full', '--audit-required']);
-  const client = await connectStreamable(bridge.url);
   await waitFor(() => bridge.logs.some(({ level }) => level === 'error'), { message: 'the complaint' });
-  await t.throwsAsync(client.client.listTools(), { message: /audit/ });
-  await client.close();
+  const { client, close } = await connectStreamable(bridge.url);
+  await t.throwsAsync(client.listTools(), { message: /audit/ });
+  await close();
 });
 
 test('the log says who comes and goes', async (t) => {

@@ -1,5 +1,6 @@
 /** Modern clients of the official SDK before a legacy server that does not say which call its questions belong to. */
 import test, { type ExecutionContext } from 'ava';
+import { startBehindAggregate } from '../aggregate/behind-aggregate.ts';
 import type { ClientName } from '../matrix/clients.ts';
 import { type Front, startFront } from '../matrix/fronts.ts';
 import type { MatrixClient } from '../matrix/matrix-client.ts';
@@ -18,6 +19,12 @@ interface Person {
 
 async function startServer(t: ExecutionContext, client: ClientName, options: readonly string[] = []): Promise<Front> {
   const front = await startFront(client, [...options, '--', ...ASKER]);
+  t.teardown(() => front.stop());
+  return front;
+}
+
+async function startAggregate(t: ExecutionContext): Promise<Front> {
+  const front = await startBehindAggregate('modernStdio', ['--', ...ASKER]);
   t.teardown(() => front.stop());
   return front;
 }
@@ -134,6 +141,21 @@ test.serial('what a call asks after its client gave it up is asked of nobody els
   }
   t.false(bob.asked.includes('late'));
 });
+
+for (const [title, start] of [
+  ['one server', (t: ExecutionContext) => startServer(t, 'modernStdio')],
+  ['one of several servers', startAggregate],
+] as const) {
+  test.serial(`a client on a pipe before ${title} keeps its session, whatever it has canceled`, async (t) => {
+    const ada = await connect(t, await start(t), 'ada');
+    const { pid } = (await ada.tool('state')) as { readonly pid: number };
+    const abort = new AbortController();
+    const onProgress = () => abort.abort();
+    await t.throwsAsync(ada.client.callTool('late', { marker: 'late' }, { signal: abort.signal, onProgress }));
+    t.like(await ada.tool('state'), { pid });
+    t.deepEqual(await ada.tool('ask', { marker: 'next', kinds: ['elicitation'] }), ['ada on next']);
+  });
+}
 
 test.serial('the server is told who calls, and keeps clients of different programs apart', async (t) => {
   const front = await startServer(t, 'modernHttp');

@@ -12,6 +12,8 @@ import { FakeClock } from './fake-clock.ts';
 /** The sender of a request that comes alone. */
 export interface SoleCallContext extends CallContext {
   readonly metadata: RequestMetadata;
+  /** Default: nothing proves which client it is. */
+  readonly identity?: object | undefined;
 }
 
 /**
@@ -48,7 +50,7 @@ class SoleCallsLink implements UpstreamLink {
 
   #start(frame: Frame, call: Call | undefined): boolean {
     const { listener } = this;
-    const { principal, metadata } = this.#context;
+    const { principal, metadata, identity } = this.#context;
     let isTaken = true;
     const peer: CallPeer = {
       isOpen: true,
@@ -63,7 +65,7 @@ class SoleCallsLink implements UpstreamLink {
       },
       resume: () => listener.serverDrained(),
     };
-    const origin = { ...ORIGIN, principal, environment: undefined };
+    const origin = { ...ORIGIN, principal, identity, environment: undefined };
     const own = new FailingCall(listener, this.#host, origin, frame, peer);
     this.#calls.set(call, own);
     own.start(frame, metadata, this.#server);

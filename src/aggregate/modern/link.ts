@@ -26,6 +26,7 @@ export interface AggregateLinkOptions {
 export class AggregateLink implements UpstreamLink {
   listener: ServerListener | undefined;
   readonly #options: AggregateLinkOptions;
+  readonly #identity = {};
   readonly #open = new CellMap<JsonRpcId, AggregateRequest>();
   /** The client, as its latest request describes it: a notification may come without any metadata. */
   #latest: RequestMetadata | undefined;
@@ -55,7 +56,7 @@ export class AggregateLink implements UpstreamLink {
     this.#latest = metadata;
     const { principal } = context;
     const { headers = context.headers, traceHeaders } = call.lane;
-    const caller = { principal, environment, headers, traceHeaders };
+    const caller = { principal, environment, headers, traceHeaders, identity: this.#identity };
     const open = this.#open;
     const request: AggregateRequest = new AggregateRequest({
       aggregate,
@@ -91,7 +92,7 @@ export class AggregateLink implements UpstreamLink {
     const own = readRequestMetadata(frame);
     const metadata = 'fault' in own ? this.#latest : own;
     if (metadata === undefined) return;
-    const caller = { principal, environment, headers, traceHeaders: undefined };
+    const caller = { principal, environment, headers, traceHeaders: undefined, identity: this.#identity };
     passNotification(frame, caller, { aggregate, viewer: viewers.of(caller, metadata) });
   }
 

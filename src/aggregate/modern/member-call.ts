@@ -14,6 +14,8 @@ export interface ModernCaller {
   readonly environment: CallerEnvironment | undefined;
   readonly headers: Lane['headers'];
   readonly traceHeaders: Lane['traceHeaders'];
+  /** Stands for the client of a pipe, all of whose requests have it; see `CallOrigin`. */
+  readonly identity: object | undefined;
 }
 
 /** Takes what the client of a request gets. */
@@ -82,12 +84,12 @@ export class MemberCall implements CallPeer {
 
   #open({ modernCalls }: MemberServer, frame: Frame): void {
     const { member, caller, metadata } = this.#options;
-    const { principal } = caller;
+    const { principal, identity } = caller;
     const { headers, environment } = member.viewOf(caller);
     this.#state = 'open';
     try {
       modernCalls.open(
-        { frame, metadata, principal, environment, headers, transport: 'aggregate', introduction: undefined },
+        { frame, metadata, principal, environment, headers, identity, transport: 'aggregate', introduction: undefined },
         () => this,
       );
     } catch (thrown) {

@@ -28,6 +28,11 @@ export interface DescribedClient extends TaskClient {
   readonly refusal: BridgeError | undefined;
 }
 
+/** Returns the client as the one that this identity stands for, so that its sessions know it again. */
+export function identified(client: DescribedClient, identity: object): DescribedClient {
+  return { ...client, wanted: { ...client.wanted, identity } };
+}
+
 /** This many clients are likely to call in the same moment at most; see `MetadataReader`. */
 const MAX_KNOWN = 8;
 

@@ -7,7 +7,7 @@ import { type Call, MAX_OPEN_CALLS } from '../../relay/call.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { ClientDescriptions, DescribedClient } from './client-descriptions.ts';
+import { type ClientDescriptions, type DescribedClient, identified } from './client-descriptions.ts';
 import { ModernRequest, type RequestServices } from './modern-request.ts';
 import { passNotification } from './pass-notification.ts';
 
@@ -78,8 +78,7 @@ export class ClientRequests implements UpstreamLink {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) return metadata;
     const { descriptions, context } = this.#options;
-    const client = descriptions.of(context, metadata);
-    return { ...client, wanted: { ...client.wanted, identity: this.#identity } };
+    return identified(descriptions.of(context, metadata), this.#identity);
   }
 
   #canceled(call: Call | undefined): void {

@@ -11,7 +11,7 @@ import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
-import { ClientDescriptions, type SessionSharing } from './client-descriptions.ts';
+import { ClientDescriptions, identified, type SessionSharing } from './client-descriptions.ts';
 import { ClientRequests } from './client-requests.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
 import type { ContinuedCall } from './continued-call.ts';
@@ -111,12 +111,12 @@ class ModernToLegacyDialer implements CallDialer, CallServer {
   }
 
   /**
-   * Takes a request that comes alone. Over HTTP not even a connection proves that two of them are of one client, because
-   * proxies pass those of several over one.
+   * Takes a request that comes alone. Its origin says whether anything proves that it is of the same client as others.
    */
   take(call: ModernCall, frame: Frame, metadata: RequestMetadata): boolean {
-    const { principal, lane } = call;
-    const client = this.#descriptions.of({ principal, headers: lane.headers }, metadata);
+    const { principal, lane, identity } = call;
+    const described = this.#descriptions.of({ principal, headers: lane.headers }, metadata);
+    const client = identity === undefined ? described : identified(described, identity);
     const request = new ModernRequest({ services: this.#services, client, frame, listener: call });
     call.servedBy = request;
     request.start();

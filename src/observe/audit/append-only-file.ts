@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat, statfs } from 'node:fs/promises';
 import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import { OPEN_TO_READ } from '../../io/bounded-file.ts';
@@ -10,6 +10,15 @@ export interface AppendOnlyFileOptions {
   readonly clock: Clock;
   /** Called when the file could not be opened or written. Retries continue. */
   readonly onFailed: (error: NodeJS.ErrnoException) => void;
+  /** Returns the space of the file system that has this path. Default: as the system says. */
+  readonly spaceAt?: (path: string) => Promise<DiskSpace>;
+}
+
+/** Numbers of blocks. `bavail` are free for everybody, `bfree` for the superuser. */
+export interface DiskSpace {
+  readonly blocks: number;
+  readonly bavail: number;
+  readonly bfree: number;
 }
 
 /** Limits of the lines that wait: some tens of thousands of usual length, and the memory that they may take. */
@@ -154,8 +163,23 @@ export class AppendOnlyFile {
     const file = await handle.stat({ bigint: true });
     this.#file = { handle, identity: `${file.dev}:${file.ino}` };
     this.#mustReopen = false;
-    if (file.isFile()) this.#isTorn = await endsTorn(this.#options.path, Number(file.size));
+    const { path } = this.#options;
+    if (file.isFile()) this.#isTorn = await endsTorn(path, Number(file.size));
+    await this.#requireSpace(handle, file.isFile());
     return this.#file;
+  }
+
+  /**
+   * Fails if a full disk can be told by now. To open a file takes no space, so that the first line would be the first to
+   * fail, when its call is over.
+   */
+  async #requireSpace(handle: FileHandle, isOnDisk: boolean): Promise<void> {
+    const { path, spaceAt = statfs } = this.#options;
+    // A device that takes nothing refuses even that.
+    if (!isOnDisk) return void (await handle.writev([NOTHING]));
+    const { blocks, bavail, bfree } = await spaceAt(path);
+    // Some file systems do not count their blocks.
+    if (blocks > 0 && bavail === 0 && (bfree === 0 || process.getuid?.() !== 0)) throw noSpace(path);
   }
 
   async #isInPlace({ identity }: OpenFile): Promise<boolean> {
@@ -226,6 +250,13 @@ export class AppendOnlyFile {
     this.#file = undefined;
     await file?.handle.close().catch(() => undefined);
   }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The error that a write would fail with. */
+function noSpace(path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`ENOSPC: no space left on device, write '${path}'`), { code: 'ENOSPC' });
 }
 
 /** Returns true if the file ends in the middle of a line, as after a crash during a write. */

@@ -53,6 +53,8 @@ export interface AskOptions {
   readonly progressToken?: JsonRpcId;
   /** As the client wrote it. */
   readonly rawToken?: string;
+  /** What proves, to somebody in between, that requests are of one client. */
+  readonly identity?: object;
   /** Default: one for this request alone, as over HTTP. */
   readonly connection?: ModernConnection | undefined;
 }
@@ -162,7 +164,16 @@ export class ModernRequest {
   readonly #link: UpstreamLink;
 
   constructor(modern: CallDialer, method: string, params: object | string, options: AskOptions) {
-    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken, connection } = options;
+    const {
+      id = 7,
+      principal = 'ada',
+      identity,
+      capabilities = {},
+      logLevel,
+      progressToken,
+      rawToken,
+      connection,
+    } = options;
     const { clientInfo } = { clientInfo: { name: 'c', version: '1' }, ...options };
     const envelope = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -182,7 +193,8 @@ export class ModernRequest {
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.call = new Call(id, method, new FakeLane(), progressToken, 0);
     this.listener = connection?.listener ?? new FakeServerListener();
-    this.#link = connection?.link ?? dialCall(modern, this.listener, { principal, metadata, headers: undefined });
+    this.#link =
+      connection?.link ?? dialCall(modern, this.listener, { principal, identity, metadata, headers: undefined });
     this.#link.send(frame, this.call);
   }
 

@@ -135,6 +135,19 @@ test('a client on a connection of its own is asked in its session, whatever it h
   t.is(bridge.dialer.dialed.length, 1);
 });
 
+test('a client whose requests come alone, but are known to be of one, is asked in its session as well', (t) => {
+  const bridge = new ModernBridge();
+  const [ada, other] = [{}, {}];
+  for (const id of [1, 2]) bridge.call({}, { identity: ada, id }).leaves();
+  const next = bridge.call({}, { identity: ada });
+  t.is(bridge.dialer.dialed.length, 1);
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(next.answer().result.resultType, 'input_required');
+  bridge.call({}, { identity: other });
+  t.is(bridge.dialer.dialed.length, 2, 'others are not asked there');
+});
+
 test('of two connections each is asked in a session without abandoned calls of the other', (t) => {
   const bridge = new ModernBridge();
   const [first, second] = [bridge.connect(), bridge.connect()];

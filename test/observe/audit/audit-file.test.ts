@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { identifyCaller, mapCaller, principalOf } from '../../../src/http/auth/callers.ts';
+import { AppendOnlyFile, type DiskSpace } from '../../../src/observe/audit/append-only-file.ts';
 import { type AuditFile, openAuditFile } from '../../../src/observe/audit/audit-file.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { call, client, ending, MODERN, runCall } from '../../support/observed.ts';
@@ -227,14 +228,12 @@ test('what is not written yet is written at the end, and nothing after it', asyn
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('a full disk is told at once and once a minute with what is lost, and calls may be refused', async (t) => {
+onLinux('a full disk is told at once and once a minute with what is lost, and no call need pass', async (t) => {
   const { audit, logs, clock } = await openAudit(t, '/dev/full');
-  t.is(audit.refusal(), undefined);
-  runCall(audit);
-  await waitFor(() => !audit.isWritable);
   t.like(audit.refusal(), { code: 'ERR_AUDIT_UNAVAILABLE', retryAfterMs: 1000 });
+  runCall(audit);
   t.is(logs.length, 1);
-  t.like(logs[0], { level: 50, path: '/dev/full', lost: 0, waiting: 1, code: 'ERR_AUDIT_UNAVAILABLE' });
+  t.like(logs[0], { level: 50, path: '/dev/full', lost: 0, waiting: 0, code: 'ERR_AUDIT_UNAVAILABLE' });
   t.regex(String(logs[0]?.msg), /ENOSPC/);
   for (let passed = 0; passed < 59; passed += 1) {
     await clock.advanceInSteps(1000, 1000);
@@ -250,6 +249,30 @@ onLinux('a full disk is told at once and once a minute with what is lost, and ca
 /** Time that is faked passes faster than a file is written. */
 async function waitForTry(audit: AuditFile): Promise<void> {
   await audit.reopen();
+}
+
+for (const [title, space, isFull] of [
+  ['without a free block', { blocks: 9, bavail: 0, bfree: 0 }, true],
+  ['with a free block', { blocks: 9, bavail: 1, bfree: 1 }, false],
+  ['that does not count its blocks', { blocks: 0, bavail: 0, bfree: 0 }, false],
+] as const) {
+  test(`a file on a disk ${title} ${isFull ? 'fails before its first line' : 'takes lines'}`, async (t) => {
+    const path = join(await folder(t), 'audit.log');
+    const clock = new FakeClock();
+    const failures: unknown[] = [];
+    let found: DiskSpace = space;
+    const onFailed = ({ code }: NodeJS.ErrnoException) => void failures.push(code);
+    const file = new AppendOnlyFile({ path, clock, onFailed, spaceAt: async () => found });
+    t.teardown(() => file.close());
+    await file.reopen();
+    t.deepEqual([file.isFailing, failures], [isFull, isFull ? ['ENOSPC'] : []]);
+    file.write('line');
+    if (isFull) t.is(await textOf(path), '');
+    found = { blocks: 9, bavail: 1, bfree: 1 };
+    clock.advance(1000);
+    await waitFor(async () => (await textOf(path)) === 'line\n', { message: 'the line' });
+    await waitFor(() => !file.isFailing);
+  });
 }
 
 test('a file that cannot be made is told at the start, and written as soon as it can be', async (t) => {
