@@ -6,6 +6,7 @@ import {
   AGGREGATE_NAME,
   type AggregateTarget,
   type CommandTarget,
+  type MqttTarget,
   type ServerConfig,
   type StreamTarget,
   type UrlTarget,
@@ -85,6 +86,12 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'mqtt': {
+      const { requestTimeoutMs: handshakeTimeoutMs } = server.limits;
+      // Devices come and go. Their clients would only learn that they have to begin anew.
+      const policy: RestorePolicy = { afterLoss: 'goes-on', handshakeTimeoutMs };
+      return forEveryCaller(await dialMqtt(server, target, deps), policy);
+    }
     case 'command':
       if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
       // Processes that get the variables of different callers share nothing.
@@ -179,6 +186,28 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     deps,
   });
   return findEras({ connections: guardConnections(streams, server.createGuard) }, 'byte-stream', server, deps);
+}
+
+/**
+ * Dials a server at a broker. Servers there hear nothing but `initialize` before a session, so the modern era is not looked for.
+ * Nor are they pinged: some do not answer pings, and the broker tells when they leave.
+ */
+async function dialMqtt(server: ServerToDial, target: MqttTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createMqttConnector } = await import('../upstream/mqtt/connector.ts');
+  const { remote, limits, protocol } = server;
+  const sessions = createMqttConnector({
+    target,
+    remote,
+    connectTimeoutMs: remote.timeouts.connectMs,
+    maxMessageBytes: limits.maxMessageBytes,
+    clientInfo: CLIENT_INFO,
+    failureLevel: 'warn',
+    trialClient: trialClientOf(server),
+    deps,
+  });
+  const connections = guardConnections(sessions, server.createGuard);
+  const known = { ...server, protocol: protocol === 'auto' ? ('legacy' as const) : protocol };
+  return findEras({ connections }, 'mqtt', known, deps);
 }
 
 /** Dials a server over WebSocket. */

@@ -56,6 +56,8 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       return 'aggregate';
     case 'stream':
       return nameStream(target.address);
+    case 'mqtt':
+      return `${target.address.host}:${target.address.port} ${target.serverName}`;
   }
 }
 

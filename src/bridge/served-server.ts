@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts';
 import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
+import type { ServedAtBroker } from '../downstream/mqtt/endpoint.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { CallerToken } from '../http/auth/caller-token.ts';
@@ -59,6 +60,14 @@ export type InspectedPart = Pick<
   'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
 >;
 
+/** Clients that the server has at a hub, over one connection of the bridge. */
+export interface HubClients {
+  /** Answers new clients with this reason. */
+  refuse(reason: BridgeError): void;
+  /** Ends all sessions, and the connection. Resolves when that is closed. */
+  close(reason: BridgeError): Promise<void>;
+}
+
 /** A running server as clients of a listener use it: their sessions and calls, and its routes. */
 export class ServedServer implements Part {
   readonly sessions: SessionRegistry;
@@ -67,6 +76,9 @@ export class ServedServer implements Part {
   /** Clients on byte streams. */
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
+  /** What clients at a broker are served with. */
+  readonly clients: ServedAtBroker;
+  readonly #atHubs = new Set<HubClients>();
   readonly #dialed: DialedServer;
 
   constructor({ config, listener, endpoints, dialed, live, deps }: ServedServerOptions) {
@@ -91,6 +103,7 @@ export class ServedServer implements Part {
       placement: replicated,
     });
     const { sessions, modernCalls } = this;
+    this.clients = { sessions, bodies, ...limits, maxClients: config.sessions.maxSessions };
     replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
     this.routes = new Map(
       [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialed.callerTokens)]),
@@ -100,6 +113,12 @@ export class ServedServer implements Part {
   /** Takes note of a token that a caller has shown at the aggregate. */
   noteToken(token: CallerToken): void {
     this.#dialed.callerTokens?.note(token);
+  }
+
+  /** Ends these clients with the server, unless they are `gone` before. */
+  adopt(clients: HubClients, gone: Promise<void>): void {
+    this.#atHubs.add(clients);
+    void gone.then(() => this.#atHubs.delete(clients));
   }
 
   inspect(): InspectedPart {
@@ -126,6 +145,7 @@ export class ServedServer implements Part {
   /** Takes no new calls. Resolves when open ones have ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
+    for (const clients of this.#atHubs) clients.refuse(SHUTTING_DOWN);
     // Parked calls wait for answers that other replicas forward.
     const { replicated, queues } = this.#dialed;
     const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
@@ -137,6 +157,7 @@ export class ServedServer implements Part {
    * processes end. Requests with the id of one of its sessions still belong to it.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
+    for (const clients of this.#atHubs) clients.refuse(reason);
     await Promise.all([
       this.sessions.retire(graceMs, reason),
       this.modernCalls.drain(graceMs),
@@ -152,7 +173,8 @@ export class ServedServer implements Part {
     this.#dialed.replicated?.end();
     this.streams.close(reason);
     const lastWords = this.webSockets.close(reason);
-    await Promise.all([this.#dialed.close(), lastWords]);
+    const atHubs = [...this.#atHubs].map((clients) => clients.close(reason));
+    await Promise.all([this.#dialed.close(), lastWords, ...atHubs]);
   }
 
   killNow(): void {

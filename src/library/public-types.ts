@@ -240,7 +240,14 @@ export interface BridgeObserver {
 }
 
 /** Further values may be added. */
-export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket' | 'aggregate';
+export type ClientTransport =
+  | 'stdio'
+  | 'streamable-http'
+  | 'http-sse'
+  | 'byte-stream'
+  | 'websocket'
+  | 'mqtt'
+  | 'aggregate';
 
 export interface ClientOrigin {
   readonly transport: ClientTransport;

@@ -5,7 +5,7 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 export interface ProbeReport {
   /** Increased if the meaning of a member changes. */
   readonly format: 1;
-  readonly target: { readonly kind: 'url' | 'stream' | 'command' | 'aggregate'; readonly name: string };
+  readonly target: { readonly kind: 'url' | 'stream' | 'mqtt' | 'command' | 'aggregate'; readonly name: string };
   readonly verdict: ProbeConclusion;
   /** Every combination of transport and era that was tried, whether it works or not. */
   readonly offers: readonly Offer[];
@@ -26,11 +26,12 @@ export interface ProbeReport {
  */
 export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unusable';
 
-export type OfferTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
+export type OfferTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket' | 'mqtt';
 
 export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'byte stream',
+  mqtt: 'MQTT',
   websocket: 'WebSocket',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',

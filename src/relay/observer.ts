@@ -15,10 +15,10 @@ import type { Frame } from '../wire/frame.ts';
 export type Transport = DuplexTransport | 'streamable-http' | 'http-sse' | 'aggregate';
 
 /** A transport with one connection for both directions, on which each message has its own era. */
-export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
+export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket' | 'mqtt';
 
 export function isDuplex(transport: Transport): transport is DuplexTransport {
-  return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket';
+  return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket' || transport === 'mqtt';
 }
 
 /** Facts about a client that are known before its first message. */

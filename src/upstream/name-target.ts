@@ -1,6 +1,7 @@
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
+import { showServer } from '../mqtt/show-address.ts';
 import { nameCommand } from '../process/command-name.ts';
 
 /**
@@ -13,6 +14,8 @@ export function nameTarget(target: Target): string {
       return showUrl(target.url);
     case 'stream':
       return showStreamAddress(target.address);
+    case 'mqtt':
+      return showServer(target.address, target.serverName);
     case 'command':
       return nameCommand(target.command, target.args);
   }

@@ -19,7 +19,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
+type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket' | 'mqtt';
 
 /** Types by name, in lower case and without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -33,6 +33,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['tcp', 'stream'],
   ['ws', 'websocket'],
   ['websocket', 'websocket'],
+  ['mqtt', 'mqtt'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -117,6 +118,16 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf }: UrlReadi
   if (typeof target === 'string') return refuse([key], target);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
+  if (target.kind === 'mqtt') {
+    if (key !== 'httpUrl' && (kind === undefined || kind === 'mqtt' || kind === 'auto')) {
+      return { ok: true, target, transport: undefined };
+    }
+    return refuse(
+      [typeKey ?? key],
+      'says that the server is reached otherwise than through a broker, whose URL is given; correct one of them.',
+    );
+  }
+  if (kind === 'mqtt') return refuse([key], NO_BROKER);
   // A WebSocket needs no option `transport`. Some entries have the http URL of the handshake.
   if (kind === 'websocket' && target.socketPath !== undefined) return refuse([key], NO_WEB_SOCKET);
   if (kind === 'websocket')
@@ -171,6 +182,7 @@ function readStream(
   if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
   if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
   if (kind === 'websocket') return refuse([key], NO_WEB_SOCKET);
+  if (kind === 'mqtt') return refuse([key], NO_BROKER);
   return refuse(
     [typeKey ?? 'type'],
     'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
@@ -195,10 +207,13 @@ function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>>
   }
 }
 
-const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
+const NO_URL =
+  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, mqtt:// or mqtts://.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
+const NO_BROKER = 'expected the URL of a server at a broker, like mqtt://192.168.1.10/site/kind/name.';
 const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
-const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another string.';
+const UNKNOWN_TYPE =
+  'expected stdio, local, http, streamable-http, sse, ws, stream, mqtt or remote, got another string.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -84,4 +84,5 @@ export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
   command: 'started as a command',
   url: 'reached by its URL',
   stream: 'reached over a byte stream',
+  mqtt: 'reached through a broker of MQTT',
 };

@@ -39,6 +39,7 @@ import {
   origin,
   ownOrigin,
   parameter,
+  passwordPlace,
   period,
   port,
   positiveCount,
@@ -228,7 +229,7 @@ const HUBS = group(
   {
     dial: list(
       hubPlace,
-      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key',
+      'Connect to this WebSocket or MQTT URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key or password',
     ),
     dialHeader: list(header, `Send this header to the hub; \${NAME} takes a value from the environment`),
     dialToken: value(tokenSource('dialToken'), 'Send the bearer token in env:NAME or file:path to the hub'),
@@ -339,21 +340,33 @@ const REMOTE = group(
       "Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are",
       { verbs: ['serve'] },
     ),
+    user: value(named('name', text), 'User name for the broker of the server', {
+      targets: ['mqtt'],
+      scope: 'one-server',
+    }),
+    password: value(
+      passwordPlace,
+      'Where the password for the broker is: a variable, or a file that is read with each connection',
+      {
+        targets: ['mqtt'],
+        scope: 'one-server',
+      },
+    ),
     ca: value(file, 'Trust these certificate authorities (PEM file) instead of the built-in ones', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'mqtt'],
     }),
     clientCert: value(file, 'Client certificate to present to the server (PEM file)', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'mqtt'],
       scope: 'one-server',
     }),
     clientKey: value(file, 'Private key of that certificate (PEM file)', {
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'mqtt'],
       scope: 'one-server',
     }),
     connectTimeout: value(duration, 'Time for name resolution, TCP and TLS; 0: no limit', {
       default: '10s',
       verbs: ['serve', 'connect'],
-      targets: ['url', 'stream'],
+      targets: ['url', 'stream', 'mqtt'],
     }),
     firstByteTimeout: value(duration, 'Time until a response begins; 0: no limit, since calls may be long', {
       default: '0',
@@ -453,7 +466,7 @@ const LOGIN = group(
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
       verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
-      targets: ['command', 'url', 'stream'],
+      targets: ['command', 'url', 'stream', 'mqtt'],
     }),
   },
 );
@@ -464,7 +477,7 @@ const SESSIONS = group(
     isolation: value(
       choice('mode', ['session', 'shared']),
       'One server process per client session, or one shared by all clients',
-      { default: 'session', targets: ['command', 'stream'] },
+      { default: 'session', targets: ['command', 'stream', 'mqtt'] },
     ),
     prewarm: value(count, 'Server processes kept ready for the next sessions', { default: '0', targets: ['command'] }),
     sessionTimeout: value(

@@ -212,6 +212,7 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
   'http-sse': 'HTTP+SSE',
   websocket: 'WebSocket',
   'byte-stream': 'byte stream',
+  mqtt: 'MQTT',
 };
 
 export function speech(speech: Speech | null): string {

@@ -159,6 +159,7 @@ const TRANSPORTS: readonly Transport[] = [
   'stdio',
   'byte-stream',
   'websocket',
+  'mqtt',
   'streamable-http',
   'http-sse',
   'aggregate',

@@ -6,13 +6,15 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`]);
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`, `${verb} mqtt`]);
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
-const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
-const LISTENING = ['serve command', 'serve url', 'serve stream'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream'];
-const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
+const OF_BROKERS = WITH_SERVER.map((verb) => `${verb} mqtt`);
+const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`, `${verb} mqtt`]);
+const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve mqtt'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect mqtt'];
+const PINGED = ['serve url', 'connect url', 'serve stream', 'connect stream'];
+const USED_LONG = [...PINGED, 'serve mqtt', 'connect mqtt'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   allowWritableConfig: EVERYWHERE,
@@ -73,6 +75,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   headerFile: OF_URLS,
   bearerTokenFile: OF_URLS,
   forwardHeader: ['serve url'],
+  user: OF_BROKERS,
+  password: OF_BROKERS,
   ca: OF_RUNNING,
   clientCert: OF_RUNNING,
   clientKey: OF_RUNNING,
@@ -80,7 +84,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   firstByteTimeout: ['serve url', 'connect url'],
   idleTimeout: ['serve url', 'connect url'],
   callTimeout: ['serve url', 'connect url'],
-  keepAlive: USED_LONG,
+  keepAlive: PINGED,
   login: OF_URLS,
   exchangeToken: ['serve url'],
   oauthGrant: OF_URLS,
@@ -113,7 +117,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   url: [],
   all: [],
   since: [],
-  isolation: ['serve command', 'serve stream'],
+  isolation: ['serve command', 'serve stream', 'serve mqtt'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
   sessionIdleTimeout: LISTENING,
@@ -136,8 +140,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   maxCallTime: RUNNING,
   hangTimeout: ['serve command'],
   shutdownGrace: RUNNING,
-  json: ['probe command', 'probe url', 'probe stream'],
-  timeout: ['probe command', 'probe url', 'probe stream'],
+  json: ['probe command', 'probe url', 'probe stream', 'probe mqtt'],
+  timeout: ['probe command', 'probe url', 'probe stream', 'probe mqtt'],
   logLevel: EVERYWHERE,
   logFormat: EVERYWHERE,
 };
@@ -234,7 +238,7 @@ test(
   'serve',
   'url',
   'isolation',
-  '--isolation is for a server that is started as a command or reached over a byte stream; this one runs already and is reached by its URL. Leave it out.',
+  '--isolation is for a server that is started as a command or reached over a byte stream or reached through a broker of MQTT; this one runs already and is reached by its URL. Leave it out.',
 );
 test(
   refuses,

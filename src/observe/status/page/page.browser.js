@@ -101,6 +101,7 @@ const TRANSPORTS = new Map([
   ['stdio', 'stdio'],
   ['byte-stream', 'byte stream'],
   ['websocket', 'WebSocket'],
+  ['mqtt', 'MQTT'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
   ['aggregate', 'the aggregate'],
