@@ -335,7 +335,7 @@ export class MqttConnection {
   }
 
   #writePublish({ topic, payload, properties, retain = false }: Publication, messageId: number | undefined): void {
-    const about = { topic, payload, retain, dup: false, properties: { userProperties: plain(properties) } };
+    const about = { topic, payload, retain, dup: false, properties: propertiesOf(properties) };
     if (messageId === undefined) this.#write({ cmd: 'publish', qos: 0, ...about });
     else this.#write({ cmd: 'publish', qos: 1, messageId, ...about });
   }
@@ -521,6 +521,11 @@ function sizeOf({ payload, topic }: Extract<Packet, { cmd: 'publish' }>): number
 function settlementOf(reasonCode: number): Settlement {
   if (reasonCode === REASONS.noMatchingSubscribers) return { kind: 'nobody' };
   return reasonCode >= FIRST_FAILURE ? { kind: 'refused', reasonCode } : { kind: 'taken' };
+}
+
+/** The codec takes no empty list of user properties. */
+function propertiesOf(properties: UserProperties): { userProperties?: Record<string, string | string[]> } {
+  return Object.keys(properties).length === 0 ? {} : { userProperties: plain(properties) };
 }
 
 /** The codec takes its own arrays only. */

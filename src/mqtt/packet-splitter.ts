@@ -10,7 +10,9 @@ export const MAX_HEADER_BYTES = 32 * 1024;
 
 const PUBLISH = 3;
 const TYPE_SHIFT = 4;
+const FLAGS = 0b1111;
 const QOS_BITS = 0b110;
+const QOS_2_BIT = 0b100;
 const CONTINUES = 0x80;
 
 /** Called by PacketSplitter, synchronously from `push`. */
@@ -100,6 +102,13 @@ export class PacketSplitter {
 
   #takeHeader(known: Buffer, bytes: Buffer): Buffer {
     const header = known.length === 0 ? bytes : Buffer.concat([known, bytes.subarray(0, MAX_FIXED_HEADER_BYTES)]);
+    const [first = 0] = header;
+    const isPublish = first >> TYPE_SHIFT === PUBLISH;
+    // The flags of other types are fixed, and QoS 2 is not subscribed to. So text is told from packets by its first byte.
+    if (isPublish ? (first & QOS_2_BIT) !== 0 : (first & FLAGS) !== 0) {
+      this.#fail('bytes that no packet begins with');
+      return NOTHING;
+    }
     const length = readVariableInteger(header, 1);
     if (length === 'incomplete') {
       this.#state = { kind: 'header', bytes: ownBytes(header.subarray(0, MAX_FIXED_HEADER_BYTES)) };
@@ -111,8 +120,6 @@ export class PacketSplitter {
     }
     const wholeBytes = length.end + length.value;
     const rest = bytes.subarray(length.end - known.length);
-    const [first = 0] = header;
-    const isPublish = first >> TYPE_SHIFT === PUBLISH;
     if (!isPublish && length.value > MAX_HEADER_BYTES) {
       this.#fail(`a packet of ${wholeBytes} bytes that carries no message`);
       return NOTHING;

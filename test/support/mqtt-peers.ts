@@ -131,7 +131,10 @@ export async function startTestServer({
   };
   const open = async (clientId: string): Promise<TestSession> => {
     const topic = `$mcp-rpc/${clientId}/${serverId}/${serverName}`;
-    const session: TestSession = { clientId, say: (message) => void publish(topic, JSON.stringify(message)) };
+    const session: TestSession = {
+      clientId,
+      say: (message) => void publish(topic, JSON.stringify(message)).catch(() => {}),
+    };
     sessions.set(clientId, session);
     await client.subscribeAsync(topic, { qos: habits.qos, nl: true });
     await client.subscribeAsync(`$mcp-client/presence/${clientId}`, { qos: habits.qos });
@@ -168,7 +171,9 @@ export async function startTestServer({
     if (typeof clientId !== 'string' || topic.startsWith('$mcp-client/')) return;
     const session = sessions.get(clientId);
     if (topic === controlTopic && message.method === 'initialize') {
-      void open(clientId).then((opened) => handle(message, opened));
+      void open(clientId)
+        .then((opened) => handle(message, opened))
+        .catch(() => {});
     } else if (session !== undefined) void handle(message, session);
   });
   await client.subscribeAsync(controlTopic, { qos: habits.qos });
