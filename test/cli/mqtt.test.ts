@@ -172,7 +172,7 @@ mqtt('TLS is spoken to a broker whose authority is given, and refused otherwise'
   const at = await broker(t);
   await serveAt(t, at);
   const tls = (file: string) => readFileSync(new URL(`../fixtures/tls/${file}`, import.meta.url));
-  const [cert, key] = [tls('cert.pem'), tls('key.pem')];
+  const [cert, key] = [tls('server.pem'), tls('server-key.pem')];
   const { connect: connectTcp } = await import('node:net');
   const front = createTlsServer({ cert, key }, (socket) => {
     const behind = connectTcp(at.port, '127.0.0.1');
@@ -184,7 +184,7 @@ mqtt('TLS is spoken to a broker whose authority is given, and refused otherwise'
   t.teardown(() => front.close());
   const { port } = front.address() as { port: number };
   const url = `mqtts://localhost:${port}/site/lamp`;
-  const ca = fileURLToPath(new URL('../fixtures/tls/cert.pem', import.meta.url));
+  const ca = fileURLToPath(new URL('../fixtures/tls/ca.pem', import.meta.url));
   const client = await connect(t, ['--ca', ca, url]);
   t.regex((await call(client, 'a')) ?? '', /"value":"a"/);
   const probed = await run(['probe', url]);

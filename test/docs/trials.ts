@@ -65,8 +65,8 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage connect wss://tools.example.com/mcp': ACCEPTED,
   'mcp-portage serve --bearer-token-file token wss://tools.example.com/mcp': ACCEPTED,
   "export BROKER_URL='mqtts://portage:secret@broker.example.com/site/tools'": {
-    kind: 'runs',
-    prints: /^$/,
+    kind: 'not tried',
+    reason: 'it sets a variable of the shell',
   },
   "export HUB_URL='wss://hub.example.com/mcp/?token=…'": {
     kind: 'not tried',

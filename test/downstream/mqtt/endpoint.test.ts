@@ -167,11 +167,15 @@ mqtt('an initialize beyond the limit of sessions is answered with an error', asy
 });
 
 mqtt('a changed list goes to the capability topic, the change of a resource to its subscriber', async (t) => {
-  const { client } = await session(t);
+  const { client, serverId } = await session(t);
+  const topicOf = (name: string) => client.received.find(({ message }) => message?.method === name)?.topic;
+  await client.request('tools/call', { name: 'announce', arguments: {} });
+  await waitFor(() => topicOf('notifications/tools/list_changed'));
+  t.is(topicOf('notifications/tools/list_changed'), `$mcp-server/capability/${serverId}/${NAME}`);
   await client.request('resources/subscribe', { uri: 'test://a' });
-  t.true(client.received.every(({ topic }) => !topic.startsWith('$mcp-server/capability/')));
-  const { topic } = client.received.find(({ message }) => message?.id !== undefined) ?? {};
-  t.regex(topic ?? '', /^\$mcp-rpc\/c1\//);
+  await client.request('tools/call', { name: 'touch', arguments: { uri: 'test://a' } });
+  await waitFor(() => topicOf('notifications/resources/updated'));
+  t.is(topicOf('notifications/resources/updated'), `$mcp-rpc/c1/${serverId}/${NAME}`);
 });
 
 mqtt('is offered again when the broker is back', async (t) => {
