@@ -218,7 +218,7 @@ function conclude(
   };
 }
 
-function concludeVerdict({ problems, authorization }: Findings, isUsable: boolean): ProbeConclusion {
+function concludeVerdict({ problems, authorization, isAccountRefused }: Findings, isUsable: boolean): ProbeConclusion {
   if (isUsable) return problems.length === 0 ? 'usable' : 'partly-usable';
-  return authorization === undefined ? 'unusable' : 'unauthorized';
+  return authorization === undefined && !isAccountRefused ? 'unusable' : 'unauthorized';
 }
