@@ -65,6 +65,7 @@ export const OPTIONS = {
     { name: 'packages', setup: keepPackagesApart },
     { name: 'readable-modules', setup: takeReadableModules },
     { name: 'unused', setup: leaveOut },
+    { name: 'mqtt-packet', setup: replaceForMqtt },
     { name: 'version', setup: writeVersion },
   ],
   // Native, and there for whoever wants --pty.
@@ -166,6 +167,20 @@ function leaveOut({ onResolve, onLoad }) {
   onLoad({ filter: /./, namespace: 'unused' }, () => ({
     contents: 'module.exports = class { static hostname() {} }; module.exports.createRequire = undefined;',
   }));
+}
+
+/**
+ * The codec of MQTT needs one class of a copy of Node's streams, which is larger than all the rest of it, and would print packets
+ * with their passwords if a variable of the environment says so.
+ */
+function replaceForMqtt({ onResolve, onLoad }) {
+  onResolve({ filter: /^readable-stream$/ }, ({ importer }) =>
+    /[\\/]node_modules[\\/]bl[\\/]/.test(importer) ? { path: 'node:stream', external: true } : undefined,
+  );
+  onResolve({ filter: /^debug$/ }, ({ importer }) =>
+    importer.includes('mqtt-packet') ? { path: 'debug', namespace: 'silent' } : undefined,
+  );
+  onLoad({ filter: /./, namespace: 'silent' }, () => ({ contents: 'module.exports = () => () => {};' }));
 }
 
 /**

@@ -8,7 +8,7 @@ import { TOOL_NAME } from '../src/cli/parse/servers/tool-value.ts';
 type Schema = Readonly<Record<string, unknown>>;
 
 const DESCRIPTIONS: Readonly<Record<keyof typeof ENTRY_SHAPE, string>> = {
-  type: 'stdio or local for a command; http, streamable-http, sse or remote for a URL',
+  type: 'stdio or local for a command; http, streamable-http, sse, mqtt or remote for a URL',
   transport: 'Another name of type',
   transportType: 'Another name of type',
   command: 'The program to start; as a list, with its arguments',
@@ -21,12 +21,14 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof ENTRY_SHAPE, string>> = {
   env_keys: 'Another name of env_vars (goose)',
   envFile: 'A file with variables for the program',
   cwd: 'Working directory of the program; the folder of the workspace unless given',
-  url: 'Where the server is: https, http, or unix:///run/mcp.sock#/mcp for one at a Unix socket',
+  url: 'Where the server is: https, http, unix:///run/mcp.sock#/mcp for one at a Unix socket, or mqtt://host/name for one at a broker',
   serverUrl: 'Another name of url (Windsurf)',
   httpUrl: 'Where the server speaks Streamable HTTP (Gemini CLI)',
   uri: 'Another name of url (goose)',
   baseUrl: 'Another name of url (Cherry Studio)',
   socket: 'The Unix socket at which the url is asked for; /mcp where there is no url',
+  username: 'User name for the broker of the server (MQTT)',
+  password: 'Password for the broker, best as the name of a variable (MQTT)',
   headers: 'Sent with every request to the server',
   http_headers: 'Another name of headers (Codex)',
   requestOptions: 'An object whose headers are sent (Continue)',

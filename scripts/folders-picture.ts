@@ -17,6 +17,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   io: 'lines and files',
   library: 'the same for programs',
   mcp: 'what the protocol says',
+  mqtt: 'a connection to a broker',
   observe: 'status, metrics, traces',
   pins: 'tools as they were accepted',
   probe: 'asks a server everything',

@@ -10,7 +10,13 @@
  */
 export const PARTS = {
   // Every start: arguments are parsed.
-  cli: ['src/http/websocket/url.ts', 'src/process/command-name.ts', 'src/process/shown-arguments.ts', 'src/program.ts'],
+  cli: [
+    'src/http/websocket/url.ts',
+    'src/mqtt/names.ts',
+    'src/process/command-name.ts',
+    'src/process/shown-arguments.ts',
+    'src/program.ts',
+  ],
   // Every bridge, before it listens.
   bridge: [
     'src/bridge.ts',
@@ -23,6 +29,7 @@ export const PARTS = {
     'src/downstream/streamable-stateless/call-lane.ts',
     'src/downstream/streamable-stateless/endpoint.ts',
     'src/log.ts',
+    'src/mqtt/show-address.ts',
     'src/mcp/classify/request-metadata.ts',
     'src/process/resolve-command.ts',
     'src/process/supervisor.ts',
@@ -93,6 +100,8 @@ export const PARTS = {
   watch: ['src/upstream/stdio/replacing/', 'src/watch/'],
   // gRPC, in either direction.
   grpc: ['src/bridge/grpc-listener.ts', 'src/downstream/grpc/', 'src/grpc/', 'src/upstream/grpc/'],
+  // Servers and clients at brokers.
+  mqtt: ['src/bridge/mqtt-hub.ts', 'src/downstream/mqtt/', 'src/mqtt/', 'src/upstream/mqtt/'],
   replicas: ['src/replicas/'],
   // Files that several processes share: logins and pins.
   'shared-files': ['src/io/file-lock.ts', 'src/io/replace-file.ts'],
@@ -120,6 +129,7 @@ export const PARTS = {
   // Bridges that call hubs, and those that read their configuration again.
   seldom: [
     'src/bridge/hub-call.ts',
+    'src/bridge/web-socket-hub.ts',
     'src/cli/looking.ts',
     'src/cli/parse/looking.ts',
     'src/cli/reload.ts',

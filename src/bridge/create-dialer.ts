@@ -7,6 +7,7 @@ import {
   type AggregateTarget,
   type CommandTarget,
   type GrpcTarget,
+  type MqttTarget,
   type ReplayTarget,
   type ServerConfig,
   type StreamTarget,
@@ -88,6 +89,12 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
     }
     case 'stream':
       return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
+    case 'mqtt': {
+      const { requestTimeoutMs: handshakeTimeoutMs } = server.limits;
+      // Devices come and go. Their clients would only learn that they have to begin anew.
+      const policy: RestorePolicy = { afterLoss: 'goes-on', handshakeTimeoutMs };
+      return forEveryCaller(await dialMqtt(server, target, deps), policy);
+    }
     case 'grpc':
       return forEveryCaller(await dialGrpc(server, target, deps), restorePolicyOf(server));
     case 'replay':
@@ -245,6 +252,28 @@ async function dialGrpc(server: ServerToDial, target: GrpcTarget, deps: Deps): P
     deps,
   });
   return findEras({ connections: guardAndRecord(sessions, 'grpc', server) }, 'grpc', server, deps);
+}
+
+/**
+ * Dials a server at a broker. Servers there hear nothing but `initialize` before a session, so the modern era is not looked for.
+ * Nor are they pinged: some do not answer pings, and the broker tells when they leave.
+ */
+async function dialMqtt(server: ServerToDial, target: MqttTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createMqttConnector } = await import('../upstream/mqtt/connector.ts');
+  const { remote, limits, protocol } = server;
+  const sessions = createMqttConnector({
+    target,
+    remote,
+    connectTimeoutMs: remote.timeouts.connectMs,
+    maxMessageBytes: limits.maxMessageBytes,
+    clientInfo: CLIENT_INFO,
+    failureLevel: 'warn',
+    trialClient: trialClientOf(server),
+    deps,
+  });
+  const connections = guardAndRecord(sessions, 'mqtt', server);
+  const known = { ...server, protocol: protocol === 'auto' ? ('legacy' as const) : protocol };
+  return findEras({ connections }, 'mqtt', known, deps);
 }
 
 /** Dials a server over WebSocket. */

@@ -60,6 +60,8 @@ export function pinNameOf({ listing, target }: Pick<ServerConfig, 'listing' | 't
       return nameStream(target.address);
     case 'grpc':
       return `${target.host}:${target.port}`;
+    case 'mqtt':
+      return `${target.address.host}:${target.address.port} ${target.serverName}`;
   }
 }
 

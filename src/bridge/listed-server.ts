@@ -4,7 +4,7 @@ import type { Member } from '../aggregate/members.ts';
 import { RecentNames } from '../collections/bounded-collections.ts';
 import { sumOfQueues } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
-import type { ServerConfig } from '../config/server.ts';
+import type { HubConfig, ServerConfig } from '../config/server.ts';
 import { fingerprint } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
@@ -25,7 +25,7 @@ import { nameServer } from './create-dialer.ts';
 import { createMember } from './create-member.ts';
 import { createRouteTable, endpointsBelow, type RouteTable, sessionIdOf } from './create-routes.ts';
 import type { DialServer } from './dial-server.ts';
-import type { HubCall } from './hub-call.ts';
+import type { Hub, HubCall } from './hub-call.ts';
 import { Composite } from './lifecycle.ts';
 import { type InspectedPart, ServedServer } from './served-server.ts';
 
@@ -282,19 +282,36 @@ export class ListedServer extends Composite {
    * certificate that cannot be used.
    */
   async callHubs(): Promise<void> {
-    const { hubs, limits } = this.#config;
+    const { hubs } = this.#config;
     const wanted: Hubs = { kind: 'called', calls: this.#hubCalls() };
     this.#hubs = wanted;
     if (hubs.length === 0 || wanted.calls.length > 0) return;
     // Loaded on demand, since few servers use hubs.
     const { HubCall } = await import('./hub-call.ts');
+    const deps = this.#deps();
+    const called = await Promise.all(hubs.map((hub) => this.#createHub(hub, deps)));
     // The server may have left its hubs meanwhile, or may have to call others.
     if (this.#hubs !== wanted) return;
-    const { maxMessageBytes } = limits;
-    const endpoint = () => this.start().then(({ webSockets }) => webSockets);
-    const deps = this.#deps();
-    const calls = hubs.map((hub) => new HubCall({ hub, maxMessageBytes, endpoint, deps, random: Math.random }));
+    const calls = called.map((hub) => new HubCall({ hub, deps, random: Math.random }));
     this.#hubs = { kind: 'called', calls };
+  }
+
+  async #createHub(hub: HubConfig, deps: Deps): Promise<Hub> {
+    switch (hub.kind) {
+      case 'websocket': {
+        const { WebSocketHub } = await import('./web-socket-hub.ts');
+        const { maxMessageBytes } = this.#config.limits;
+        const endpoint = () => this.start().then(({ webSockets }) => webSockets);
+        return new WebSocketHub({ hub, maxMessageBytes, endpoint, deps });
+      }
+      case 'mqtt': {
+        const { MqttHub } = await import('./mqtt-hub.ts');
+        const description = `${nameServer(this.#config)}, an MCP server`;
+        return new MqttHub({ hub, description, server: () => this.start(), deps });
+      }
+      default:
+        return assertNever(hub);
+    }
   }
 
   /** Calls the hubs and only logs an error: a mistake in a changed configuration must not end what is running. */

@@ -7,6 +7,7 @@ import type { GrpcCall } from '../downstream/grpc/call.ts';
 import type { GrpcEndpoint } from '../downstream/grpc/endpoint.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
+import type { ServedAtBroker } from '../downstream/mqtt/endpoint.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { CallerToken } from '../http/auth/caller-token.ts';
@@ -70,6 +71,14 @@ export type InspectedPart = Pick<
   'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
 >;
 
+/** Clients that the server has at a hub, over one connection of the bridge. */
+export interface HubClients {
+  /** Answers new clients with this reason. */
+  refuse(reason: BridgeError): void;
+  /** Ends all sessions, and the connection. Resolves when that is closed. */
+  close(reason: BridgeError): Promise<void>;
+}
+
 /** A running server as clients of a listener use it: their sessions and calls, and its routes. */
 export class ServedServer implements Part {
   readonly sessions: SessionRegistry;
@@ -78,6 +87,9 @@ export class ServedServer implements Part {
   /** Clients on byte streams. */
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
+  /** What clients at a broker are served with. */
+  readonly clients: ServedAtBroker;
+  readonly #atHubs = new Set<HubClients>();
   readonly #dialed: DialedServer;
   readonly #served: RoutedServer;
   readonly #knowCaller: KnowCaller | undefined;
@@ -110,6 +122,7 @@ export class ServedServer implements Part {
       placement: replicated,
     });
     const { sessions, modernCalls } = this;
+    this.clients = { sessions, bodies, ...limits, maxClients: config.sessions.maxSessions };
     replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
     const knowCaller = createKnowCaller(config.mapHeaders, dialed.callerTokens);
     this.#knowCaller = knowCaller;
@@ -139,6 +152,12 @@ export class ServedServer implements Part {
     this.#dialed.callerTokens?.note(token);
   }
 
+  /** Ends these clients with the server, unless they are `gone` before. */
+  adopt(clients: HubClients, gone: Promise<void>): void {
+    this.#atHubs.add(clients);
+    void gone.then(() => this.#atHubs.delete(clients));
+  }
+
   inspect(): InspectedPart {
     const { calls, processes, queues } = this.#dialed;
     const requests = { queue: 'large_requests', items: undefined, bytes: calls.largeRequestBytes };
@@ -164,6 +183,7 @@ export class ServedServer implements Part {
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
     this.#refuseGrpc(SHUTTING_DOWN);
+    for (const clients of this.#atHubs) clients.refuse(SHUTTING_DOWN);
     // Parked calls wait for answers that other replicas forward.
     const { replicated, queues } = this.#dialed;
     const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
@@ -175,6 +195,7 @@ export class ServedServer implements Part {
    * processes end. Requests with the id of one of its sessions still belong to it.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
+    for (const clients of this.#atHubs) clients.refuse(reason);
     await Promise.all([
       this.sessions.retire(graceMs, reason),
       this.modernCalls.drain(graceMs),
@@ -192,7 +213,8 @@ export class ServedServer implements Part {
     const lastWords = this.webSockets.close(reason);
     this.#refusal ??= reason;
     const lastMessages = this.#grpc?.then((endpoint) => endpoint.close(reason));
-    await Promise.all([this.#dialed.close(), lastWords, lastMessages]);
+    const atHubs = [...this.#atHubs].map((clients) => clients.close(reason));
+    await Promise.all([this.#dialed.close(), lastWords, lastMessages, ...atHubs]);
   }
 
   killNow(): void {

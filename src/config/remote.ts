@@ -1,6 +1,8 @@
 /** The connection to a remote server. */
 export interface RemoteConfig {
   readonly transport: 'auto' | 'streamable-http' | 'sse';
+  /** The account at a broker; applies to servers that are reached through one. */
+  readonly account: BrokerAccount;
   /** Sent with every request. `${ENV}` is already expanded; names are in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   /** A file whose content is sent as a bearer token. It is read again when it changes. */
@@ -22,6 +24,17 @@ export interface RemoteConfig {
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment. */
   readonly proxyEnv: Readonly<Record<string, string>>;
 }
+
+/** A user name and password for a broker; both undefined: the connection is anonymous. */
+export interface BrokerAccount {
+  readonly user: string | undefined;
+  readonly password: PasswordSource | undefined;
+}
+
+export type PasswordSource =
+  | { readonly kind: 'value'; readonly password: string }
+  /** The file is read again with each connection. */
+  | { readonly kind: 'file'; readonly file: string };
 
 /** Returns true if the requests to the server differ by caller, so that callers may not share a session with it. */
 export function dependsOnCaller({

@@ -1,5 +1,5 @@
 import type { MappedHeader, TokenSource } from './access.ts';
-import type { RemoteConfig } from './remote.ts';
+import type { BrokerAccount, RemoteConfig } from './remote.ts';
 import type { ToolChoice } from './tool-choice.ts';
 
 /** A bridged server, and its limits for clients. */
@@ -33,8 +33,12 @@ export interface ServerConfig {
   readonly hubs: readonly HubConfig[];
 }
 
-/** A hub: a WebSocket endpoint whose clients wait for servers to connect. */
-export interface HubConfig {
+/** A place at which clients wait for servers to connect. */
+export type HubConfig = WebSocketHubConfig | MqttHubConfig;
+
+/** A WebSocket endpoint. */
+export interface WebSocketHubConfig {
+  readonly kind: 'websocket';
   /** A ws or wss URL without userinfo; its query may hold a credential. */
   readonly url: URL;
   /** Header names are in lower case. */
@@ -43,6 +47,15 @@ export interface HubConfig {
   readonly caFile: string | undefined;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** A broker of MQTT 5, and the name of the server there. */
+export interface MqttHubConfig {
+  readonly kind: 'mqtt';
+  readonly address: MqttAddress;
+  readonly serverName: string;
+  readonly account: BrokerAccount;
+  readonly caFile: string | undefined;
 }
 
 /** A server of a configuration file. */
@@ -67,7 +80,7 @@ export interface Membership {
   readonly alwaysShow: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget | StreamTarget | GrpcTarget | ReplayTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget | GrpcTarget | MqttTarget | ReplayTarget;
 
 /** The listed servers that have a membership, as one server. */
 export interface AggregateTarget {
@@ -124,6 +137,22 @@ export type StreamAddress =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: 'off' | 'on' }
   /** A Unix socket. */
   | { readonly kind: 'socket'; readonly path: string };
+
+/** A server that a broker of MQTT 5 carries messages to. */
+export interface MqttTarget {
+  readonly kind: 'mqtt';
+  readonly address: MqttAddress;
+  /** The name of the service, which several instances may have. */
+  readonly serverName: string;
+  /** The MQTT client id of the only instance that is used; undefined: any that says that it is online. */
+  readonly serverId: string | undefined;
+}
+
+export interface MqttAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: 'off' | 'on';
+}
 
 /** The server's era; `auto` detects it. */
 export type Protocol = 'auto' | 'legacy' | 'modern';

@@ -54,7 +54,7 @@ export interface ServerLoginOptions extends LoginOptions {
 
 /** Options of a single server, under `portage` in its entry. */
 export interface ServerOptions {
-  /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key. */
+  /** Connect to this WebSocket or MQTT URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key or password. */
   readonly dial?: string | readonly string[] | undefined;
   /** Send this header to the hub; ${NAME} takes a value from the environment. */
   readonly dialHeader?: string | readonly string[] | undefined;
@@ -90,6 +90,10 @@ export interface ServerOptions {
   readonly bearerTokenFile?: string | undefined;
   /** Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
+  /** User name for the broker of the server. */
+  readonly user?: string | undefined;
+  /** Where the password for the broker is: a variable, or a file that is read with each connection. */
+  readonly password?: string | undefined;
   /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
   readonly ca?: string | undefined;
   /** Client certificate to present to the server (PEM file). */

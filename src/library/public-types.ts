@@ -247,6 +247,7 @@ export type ClientTransport =
   | 'byte-stream'
   | 'websocket'
   | 'grpc'
+  | 'mqtt'
   | 'replay'
   | 'aggregate';
 

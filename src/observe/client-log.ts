@@ -34,6 +34,7 @@ const MAX_LENGTH = 100;
 const TRANSPORTS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'a byte stream',
+  mqtt: 'MQTT',
   websocket: 'WebSocket',
   grpc: 'gRPC',
   'streamable-http': 'Streamable HTTP',

@@ -49,7 +49,7 @@ export interface InspectedServer {
   readonly wsUrl: string | undefined;
   /** Hubs that the bridge calls, where the server is also served. */
   readonly hubs: readonly InspectedHub[];
-  readonly kind: 'command' | 'url' | 'stream' | 'grpc' | 'replay' | 'aggregate';
+  readonly kind: 'command' | 'url' | 'stream' | 'grpc' | 'mqtt' | 'replay' | 'aggregate';
   readonly state: ServerState;
   /** Wall-clock time since when it is starting, failing or stopped, ms since the epoch; undefined in other states. */
   readonly sinceMs: number | undefined;

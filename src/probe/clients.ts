@@ -1,8 +1,9 @@
-import type { RemoteConfig } from '../config/remote.ts';
+import type { PasswordSource, RemoteConfig } from '../config/remote.ts';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
+import { showServer } from '../mqtt/show-address.ts';
 import { quoteForShell, quoteWord, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
@@ -61,6 +62,10 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'grpc') {
     return [showGrpcAddress(target), ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
+  if (target.kind === 'mqtt') {
+    const { address, serverName } = target;
+    return [showServer(address, serverName), ...remoteOptions(remote)].map(quoteForShell).join(' ');
+  }
   return `-- ${showArguments([target.command, ...target.args])}`;
 }
 
@@ -70,8 +75,10 @@ export function showListed(file: string, name?: string): string {
 }
 
 /** The options that were needed to reach the server. */
-function remoteOptions({ headers, bearerTokenFile, tls }: RemoteConfig): readonly string[] {
+function remoteOptions({ headers, bearerTokenFile, tls, account }: RemoteConfig): readonly string[] {
   const files = {
+    '--user': account.user,
+    '--password': showPassword(account.password),
     '--bearer-token-file': bearerTokenFile,
     '--ca': tls.caFile,
     '--client-cert': tls.certFile,
@@ -81,4 +88,10 @@ function remoteOptions({ headers, bearerTokenFile, tls }: RemoteConfig): readonl
     ...[...headers.keys()].flatMap((name) => ['--header', `${name}: …`]),
     ...Object.entries(files).flatMap(([option, file]) => (file === undefined ? [] : [option, file])),
   ];
+}
+
+/** The place of the password, never the password. */
+function showPassword(password: PasswordSource | undefined): string | undefined {
+  if (password === undefined) return undefined;
+  return password.kind === 'file' ? `file:${password.file}` : 'env:…';
 }

@@ -15,6 +15,8 @@ export class Findings {
   readonly problems: string[] = [];
   readonly steps: StepLog;
   authorization: Authorization | undefined = undefined;
+  /** True if a broker has refused the account. */
+  isAccountRefused = false;
 
   constructor(steps: StepLog) {
     this.steps = steps;
@@ -29,6 +31,7 @@ export class Findings {
   failure({ message, code, data }: BridgeError): void {
     this.problem(`${message} (${code})`);
     const status = data?.status;
+    if (code === 'ERR_UPSTREAM_AUTH' && data?.reasonCode !== undefined) this.isAccountRefused = true;
     if (code !== 'ERR_UPSTREAM_AUTH' || (status !== 401 && status !== 403)) return;
     // A rejected handshake gives only the status.
     this.authorization ??= {

@@ -6,7 +6,7 @@ export interface ProbeReport {
   /** Increased if the meaning of a member changes. */
   readonly format: 1;
   readonly target: {
-    readonly kind: 'url' | 'stream' | 'grpc' | 'command' | 'replay' | 'aggregate';
+    readonly kind: 'url' | 'stream' | 'grpc' | 'mqtt' | 'command' | 'replay' | 'aggregate';
     readonly name: string;
   };
   readonly verdict: ProbeConclusion;
@@ -29,11 +29,20 @@ export interface ProbeReport {
  */
 export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unusable';
 
-export type OfferTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket' | 'grpc' | 'replay';
+export type OfferTransport =
+  | 'stdio'
+  | 'streamable-http'
+  | 'http-sse'
+  | 'byte-stream'
+  | 'websocket'
+  | 'grpc'
+  | 'mqtt'
+  | 'replay';
 
 export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'byte stream',
+  mqtt: 'MQTT',
   websocket: 'WebSocket',
   grpc: 'gRPC',
   replay: 'replay',

@@ -132,6 +132,21 @@ async function createProbe(
     });
     return new ConnectionProbe({ connector, transport: 'grpc', protocol, timeoutMs, clientInfo, ...context });
   }
+  if (target.kind === 'mqtt') {
+    const { createMqttConnector } = await import('../upstream/mqtt/connector.ts');
+    const connector = createMqttConnector({
+      target,
+      remote,
+      connectTimeoutMs: remote.timeouts.connectMs,
+      maxMessageBytes,
+      clientInfo,
+      failureLevel: 'debug',
+      deps,
+    });
+    // Servers at brokers hear nothing but `initialize` before a session.
+    const era = protocol === 'auto' ? 'legacy' : protocol;
+    return new ConnectionProbe({ connector, transport: 'mqtt', protocol: era, timeoutMs, clientInfo, ...context });
+  }
   const { url } = target;
   const server = handshakeUrlOf(url);
   const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, context);
@@ -222,7 +237,7 @@ function conclude(
   };
 }
 
-function concludeVerdict({ problems, authorization }: Findings, isUsable: boolean): ProbeConclusion {
+function concludeVerdict({ problems, authorization, isAccountRefused }: Findings, isUsable: boolean): ProbeConclusion {
   if (isUsable) return problems.length === 0 ? 'usable' : 'partly-usable';
-  return authorization === undefined ? 'unusable' : 'unauthorized';
+  return authorization === undefined && !isAccountRefused ? 'unusable' : 'unauthorized';
 }

@@ -18,7 +18,7 @@ export type Transport = DuplexTransport | 'streamable-http' | 'http-sse' | 'aggr
  * A transport with one connection for both directions, on which each message has its own era. `replay`: a recording, whose
  * server is in this process.
  */
-export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket' | 'grpc' | 'replay';
+export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket' | 'grpc' | 'mqtt' | 'replay';
 
 export function isDuplex(transport: Transport): transport is DuplexTransport {
   return transport !== 'streamable-http' && transport !== 'http-sse' && transport !== 'aggregate';

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showGrpcAddress, showStreamAddress } from '../http/socket-addresses.ts';
+import { showServer } from '../mqtt/show-address.ts';
 import { nameCommand } from '../process/command-name.ts';
 
 /**
@@ -16,6 +17,8 @@ export function nameTarget(target: Target): string {
       return showStreamAddress(target.address);
     case 'grpc':
       return showGrpcAddress(target);
+    case 'mqtt':
+      return showServer(target.address, target.serverName);
     case 'command':
       return nameCommand(target.command, target.args);
     case 'replay':

@@ -3,15 +3,22 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HubCall } from '../../src/bridge/hub-call.ts';
+import { WebSocketHub } from '../../src/bridge/web-socket-hub.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { HubConfig } from '../../src/config/server.ts';
+import type { WebSocketHubConfig } from '../../src/config/server.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { ConnectionEnd } from '../../src/http/websocket/connection.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebSocketServer } from '../support/websocket-server.ts';
 
-const HUB: Omit<HubConfig, 'url'> = { headers: new Map(), token: undefined, caFile: undefined, proxyEnv: {} };
+const HUB: Omit<WebSocketHubConfig, 'url'> = {
+  kind: 'websocket',
+  headers: new Map(),
+  token: undefined,
+  caFile: undefined,
+  proxyEnv: {},
+};
 
 interface Serving {
   readonly principal: string | undefined;
@@ -24,7 +31,8 @@ function call(t: ExecutionContext, url: URL, start: () => Promise<void> = async 
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line).msg) });
   const serving: Serving[] = [];
-  const hub = new HubCall({
+  const deps = { ...createSystemDeps(log), clock };
+  const place = new WebSocketHub({
     hub: { ...HUB, url },
     maxMessageBytes: 1024,
     endpoint: async () => {
@@ -42,9 +50,9 @@ function call(t: ExecutionContext, url: URL, start: () => Promise<void> = async 
           }),
       };
     },
-    deps: { ...createSystemDeps(log), clock },
-    random: () => 1,
+    deps,
   });
+  const hub = new HubCall({ hub: place, deps, random: () => 1 });
   t.teardown(() => hub.close());
   return { hub, clock, lines, serving };
 }

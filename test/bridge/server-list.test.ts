@@ -395,6 +395,7 @@ test('a start under an old configuration ends without touching the one under the
 
 test('a server that is listed again calls its hubs again, also while its former instance ends', async (t) => {
   const hub = {
+    kind: 'websocket' as const,
     url: new URL('ws://127.0.0.1:1/'),
     headers: new Map(),
     token: undefined,

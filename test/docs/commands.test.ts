@@ -54,6 +54,8 @@ const ENV = {
   ALICE_TOKEN: SECRET,
   STATUS_TOKEN: SECRET,
   HUB_URL: 'wss://hub.example.com/mcp/',
+  BROKER_URL: 'mqtts://portage:secret@broker.example.com/site/tools',
+  MQTT_PASSWORD: 'secret',
   HOME: '/home/me',
 };
 const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'view', 'login', 'logout', 'pin', 'info'];

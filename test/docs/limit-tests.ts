@@ -198,6 +198,22 @@ export const LIMITS_IN_SOURCE: Readonly<
     constants: ['HIGH_WATER_BYTES'],
     tests: ['test/http/websocket/connection.test.ts', 'test/downstream/websocket/abuse.test.ts'],
   },
+  'MQTT: messages without an acknowledgment, to the broker; from it': {
+    constants: ['MAX_IN_FLIGHT', 'RECEIVE_MAXIMUM'],
+    tests: ['test/mqtt/connection.test.ts'],
+  },
+  'MQTT: bytes of a paused connection that are read ahead; header of a message': {
+    constants: ['MAX_HEADER_BYTES'],
+    tests: ['test/mqtt/connection.test.ts', 'test/mqtt/packet-splitter.test.ts'],
+  },
+  'MQTT: instances of a server; their answer to the first request, of one and of all': {
+    constants: ['MAX_INSTANCES', 'ANSWER_MS', 'ALL_ANSWERS_MS'],
+    tests: ['test/upstream/mqtt/carrier.test.ts'],
+  },
+  'MQTT: bytes of an id, of a server name': {
+    constants: ['MAX_ID_BYTES', 'MAX_NAME_BYTES'],
+    tests: ['test/mqtt/names.test.ts', 'test/downstream/mqtt/endpoint.test.ts'],
+  },
   'silence of a WebSocket peer until it is pinged; unanswered pings': {
     constants: ['PING_MS', 'MAX_MISSED_PINGS'],
     tests: ['test/http/websocket/connection.test.ts'],

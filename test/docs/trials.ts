@@ -31,6 +31,7 @@ const PINS: Trial = { kind: 'elsewhere', test: 'test/cli/pinned-tools.test.ts' }
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
 const GRPC: Trial = { kind: 'elsewhere', test: 'test/cli/serve-grpc.test.ts' };
+const MQTT: Trial = { kind: 'elsewhere', test: 'test/cli/mqtt.test.ts' };
 const REPLICAS: Trial = { kind: 'elsewhere', test: 'test/replicas/running/guide.test.ts' };
 const ONE_ADDRESS: Trial = { kind: 'elsewhere', test: 'test/aggregate/aggregate.test.ts' };
 const VIEW: Trial = { kind: 'elsewhere', test: 'test/cli/view.test.ts' };
@@ -62,8 +63,16 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
 
   // ---- other carriers
   'mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
+  "mcp-portage connect 'mqtt://192.168.1.10/ESP32%20Demo%20Server'": MQTT,
+  'mcp-portage serve --user portage --password env:MQTT_PASSWORD mqtts://broker.example.com/site/lamp': ACCEPTED,
+  'mcp-portage probe mqtt://192.168.1.10/site/lamp': MQTT,
+  'mcp-portage --dial env:BROKER_URL -- npx -y @modelcontextprotocol/server-everything': MQTT,
   'mcp-portage connect wss://tools.example.com/mcp': ACCEPTED,
   'mcp-portage serve --bearer-token-file token wss://tools.example.com/mcp': ACCEPTED,
+  "export BROKER_URL='mqtts://portage:secret@broker.example.com/site/tools'": {
+    kind: 'not tried',
+    reason: 'it sets a variable of the shell',
+  },
   "export HUB_URL='wss://hub.example.com/mcp/?token=…'": {
     kind: 'not tried',
     reason: 'it sets a variable of the shell',

@@ -7,6 +7,7 @@ import { headers } from './targets/headers.ts';
 import { legacyToModern } from './targets/legacy-to-modern.ts';
 import { linkFrames } from './targets/links.ts';
 import { modernToLegacy } from './targets/modern-to-legacy.ts';
+import { mqtt } from './targets/mqtt.ts';
 import { legacyRelay, modernRelay } from './targets/relay.ts';
 import { requests } from './targets/requests.ts';
 import { sequences } from './targets/sequences.ts';
@@ -19,6 +20,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   envelope,
   oversized,
   sse,
+  mqtt,
   time,
   headers,
   requests,

@@ -3,6 +3,7 @@ import type { RemoteConfig } from '../../src/config/remote.ts';
 /** How a remote server is reached where the user says nothing. */
 export const REMOTE: RemoteConfig = {
   transport: 'auto',
+  account: { user: undefined, password: undefined },
   headers: new Map(),
   bearerTokenFile: undefined,
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },

@@ -45,6 +45,8 @@ export const ENTRY_SHAPE = {
   uri: z.optional(text),
   baseUrl: z.optional(text),
   socket: z.optional(text),
+  username: z.optional(text),
+  password: z.optional(text),
   headers: z.optional(headers),
   http_headers: z.optional(headers),
   requestOptions: z.optional(z.looseObject({ headers: z.optional(headers) }, 'an object')),

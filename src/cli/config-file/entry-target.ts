@@ -19,7 +19,17 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket' | 'grpc' | 'replay';
+type Kind =
+  | 'command'
+  | 'auto'
+  | 'http'
+  | 'streamable-http'
+  | 'sse'
+  | 'stream'
+  | 'websocket'
+  | 'mqtt'
+  | 'grpc'
+  | 'replay';
 
 /** Types by name, in lower case and without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -35,6 +45,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['websocket', 'websocket'],
   ['replay', 'replay'],
   ['grpc', 'grpc'],
+  ['mqtt', 'mqtt'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -131,6 +142,16 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf, resolvePat
   if (kind === 'grpc') return refuse([key], NO_GRPC);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
+  if (target.kind === 'mqtt') {
+    if (key !== 'httpUrl' && (kind === undefined || kind === 'mqtt' || kind === 'auto')) {
+      return { ok: true, target, transport: undefined };
+    }
+    return refuse(
+      [typeKey ?? key],
+      'says that the server is reached otherwise than through a broker, whose URL is given; correct one of them.',
+    );
+  }
+  if (kind === 'mqtt') return refuse([key], NO_BROKER);
   // A WebSocket needs no option `transport`. Some entries have the http URL of the handshake.
   if (kind === 'websocket' && target.socketPath !== undefined) return refuse([key], NO_WEB_SOCKET);
   if (kind === 'websocket')
@@ -185,6 +206,7 @@ function readStream(
   if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
   if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
   if (kind === 'websocket') return refuse([key], NO_WEB_SOCKET);
+  if (kind === 'mqtt') return refuse([key], NO_BROKER);
   return refuse(
     [typeKey ?? 'type'],
     'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
@@ -229,13 +251,14 @@ function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>>
 }
 
 const NO_URL =
-  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc:// or grpcs://, or with replay: for a recording.';
+  'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc://, grpcs://, mqtt:// or mqtts://, or with replay: for a recording.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
 const NO_GRPC = 'expected an address of gRPC, like grpc://127.0.0.1:50051 or grpcs://example.com:443.';
+const NO_BROKER = 'expected the URL of a server at a broker, like mqtt://192.168.1.10/site/kind/name.';
 const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
 const NO_RECORDING = 'expected a recording, like replay:session.jsonl.';
 const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse, ws, stream, grpc, replay or remote, got another string.';
+  'expected stdio, local, http, streamable-http, sse, ws, stream, grpc, mqtt, replay or remote, got another string.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

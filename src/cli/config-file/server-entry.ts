@@ -73,6 +73,7 @@ export function readServer(
     for (const [name, texts] of readHostLogin(node)) options.setTexts(name, texts, 'host');
     if (transport !== undefined) options.setTexts('transport', { key: transport.key, texts: [transport.name] });
   }
+  if (target.kind === 'mqtt') readAccount(entry, options);
   readCommonOptions(entry, options, reader, path);
   options.addAll(portage.options);
   warnOfKeys(entry, target, path, reader);
@@ -194,6 +195,12 @@ function readCommandOptions(
   options.setTexts('cwd', { key: cwd === undefined ? '' : 'cwd', texts: [cwd ?? reader.workspaceFolder] });
 }
 
+function readAccount({ username, password }: Entry, options: OptionsOfEntry): void {
+  if (username !== undefined) options.setTexts('user', { key: 'username', texts: [username] });
+  if (password !== undefined)
+    options.set('password', { key: 'password', values: [{ ok: true, value: { kind: 'here', place: password } }] });
+}
+
 function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryReader, path: Path): void {
   const timeout = readTimeout(entry, reader, path);
   if (timeout !== undefined) options.setTexts('requestTimeout', timeout);
@@ -280,12 +287,15 @@ function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path)
 const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'env_keys', 'envs', 'envFile', 'cwd'];
 const OF_URLS = ['headers', 'socket', 'http_headers', 'requestOptions', 'env_http_headers', 'bearer_token_env_var'];
 
+const OF_BROKERS = ['username', 'password'];
+
 const MEANINGLESS: Readonly<Record<Target['kind'], readonly string[]>> = {
-  command: OF_URLS,
-  url: OF_COMMANDS,
-  stream: [...OF_COMMANDS, ...OF_URLS],
-  grpc: [...OF_COMMANDS, 'socket'],
-  replay: [...OF_COMMANDS, ...OF_URLS],
+  command: [...OF_URLS, ...OF_BROKERS],
+  url: [...OF_COMMANDS, ...OF_BROKERS],
+  stream: [...OF_COMMANDS, ...OF_URLS, ...OF_BROKERS],
+  grpc: [...OF_COMMANDS, ...OF_BROKERS, 'socket'],
+  mqtt: [...OF_COMMANDS, ...OF_URLS],
+  replay: [...OF_COMMANDS, ...OF_URLS, ...OF_BROKERS],
 };
 
 function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKeys }: EntryReader): void {

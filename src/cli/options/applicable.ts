@@ -87,5 +87,6 @@ export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
   url: 'reached by its URL',
   stream: 'reached over a byte stream',
   grpc: 'reached over gRPC',
+  mqtt: 'reached through a broker of MQTT',
   replay: 'replayed from a recording',
 };

@@ -41,6 +41,7 @@ import {
   origin,
   ownOrigin,
   parameter,
+  passwordPlace,
   period,
   port,
   positiveCount,
@@ -239,7 +240,7 @@ const HUBS = group(
   {
     dial: list(
       hubPlace,
-      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key',
+      'Connect to this WebSocket or MQTT URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key or password',
     ),
     dialHeader: list(header, `Send this header to the hub; \${NAME} takes a value from the environment`),
     dialToken: value(tokenSource('dialToken'), 'Send the bearer token in env:NAME or file:path to the hub'),
@@ -369,21 +370,33 @@ const REMOTE = group(
       "Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are",
       { verbs: ['serve'], targets: ['url', 'grpc'] },
     ),
+    user: value(named('name', text), 'User name for the broker of the server', {
+      targets: ['mqtt'],
+      scope: 'one-server',
+    }),
+    password: value(
+      passwordPlace,
+      'Where the password for the broker is: a variable, or a file that is read with each connection',
+      {
+        targets: ['mqtt'],
+        scope: 'one-server',
+      },
+    ),
     ca: value(file, 'Trust these certificate authorities (PEM file) instead of the built-in ones', {
-      targets: ['url', 'stream', 'grpc'],
+      targets: ['url', 'stream', 'grpc', 'mqtt'],
     }),
     clientCert: value(file, 'Client certificate to present to the server (PEM file)', {
-      targets: ['url', 'stream', 'grpc'],
+      targets: ['url', 'stream', 'grpc', 'mqtt'],
       scope: 'one-server',
     }),
     clientKey: value(file, 'Private key of that certificate (PEM file)', {
-      targets: ['url', 'stream', 'grpc'],
+      targets: ['url', 'stream', 'grpc', 'mqtt'],
       scope: 'one-server',
     }),
     connectTimeout: value(duration, 'Time for name resolution, TCP and TLS; 0: no limit', {
       default: '10s',
       verbs: ['serve', 'connect'],
-      targets: ['url', 'stream', 'grpc'],
+      targets: ['url', 'stream', 'grpc', 'mqtt'],
     }),
     firstByteTimeout: value(duration, 'Time until a response begins; 0: no limit, since calls may be long', {
       default: '0',
@@ -483,7 +496,7 @@ const LOGIN = group(
     stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
       defaultNote: '~/.mcp-portage, or where the system keeps such files',
       verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout', 'info'],
-      targets: ['command', 'url', 'stream', 'grpc', 'replay'],
+      targets: ['command', 'url', 'stream', 'grpc', 'mqtt', 'replay'],
     }),
   },
 );
@@ -494,7 +507,7 @@ const SESSIONS = group(
     isolation: value(
       choice('mode', ['session', 'shared']),
       'One server process per client session, or one shared by all clients',
-      { default: 'session', targets: ['command', 'stream', 'grpc'] },
+      { default: 'session', targets: ['command', 'stream', 'grpc', 'mqtt'] },
     ),
     prewarm: value(count, 'Server processes kept ready for the next sessions', { default: '0', targets: ['command'] }),
     sessionTimeout: value(

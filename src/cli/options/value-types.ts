@@ -13,6 +13,7 @@ import {
 import { parseHubPlace } from '../parse/listener/hub-place.ts';
 import { parseSocketPath } from '../parse/listener/socket-path.ts';
 import { parseGrpcPlace, parseStream } from '../parse/listener/stream-address.ts';
+import { type PasswordPlace, parsePasswordPlace } from '../parse/servers/account-value.ts';
 import { parseAssignment } from '../parse/servers/child-environment.ts';
 import { parseForwardedHeader, parseHeader } from '../parse/servers/header-value.ts';
 import {
@@ -108,6 +109,11 @@ export function tokenSource(option: string): ValueType<TokenPlace> {
     isSecret: true,
   };
 }
+export const passwordPlace: ValueType<PasswordPlace> = {
+  placeholder: 'env:NAME|file:PATH',
+  read: parsePasswordPlace,
+  isSecret: true,
+};
 export const keySource = { placeholder: 'env:NAME|file:PATH', read: parseKeySource, isSecret: true } as const;
 export const issuer: ValueType<string> = { placeholder: 'url', read: parseIssuer };
 export const keyLocation = { placeholder: 'source', completes: 'file', read: parseKeyLocation } as const;

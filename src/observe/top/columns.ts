@@ -213,6 +213,7 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
   websocket: 'WebSocket',
   grpc: 'gRPC',
   'byte-stream': 'byte stream',
+  mqtt: 'MQTT',
 };
 
 export function speech(speech: Speech | null): string {

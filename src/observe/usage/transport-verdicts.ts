@@ -195,6 +195,7 @@ function nameOf(
 export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
   'byte-stream': 'byte stream',
+  mqtt: 'MQTT',
   websocket: 'WebSocket',
   grpc: 'gRPC',
   'http-sse': 'HTTP+SSE',

@@ -160,6 +160,7 @@ const TRANSPORTS: readonly Transport[] = [
   'byte-stream',
   'websocket',
   'grpc',
+  'mqtt',
   'streamable-http',
   'http-sse',
   'aggregate',

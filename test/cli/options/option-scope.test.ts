@@ -6,15 +6,27 @@ import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const TARGETS = ['command', 'url', 'stream', 'grpc', 'replay'] as const;
+const TARGETS = ['command', 'url', 'stream', 'grpc', 'mqtt', 'replay'] as const;
 const EVERYWHERE = WITH_SERVER.flatMap((verb) => TARGETS.map((target) => `${verb} ${target}`));
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
+const OF_BROKERS = WITH_SERVER.map((verb) => `${verb} mqtt`);
 const OF_CALLED = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} grpc`]);
-const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`, `${verb} grpc`]);
-const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve grpc', 'serve replay'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream', 'connect grpc', 'connect replay'];
-const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream', 'serve grpc', 'connect grpc'];
+const OF_RUNNING = WITH_SERVER.flatMap((verb) =>
+  (['url', 'stream', 'grpc', 'mqtt'] as const).map((target) => `${verb} ${target}`),
+);
+const LISTENING = ['serve command', 'serve url', 'serve stream', 'serve grpc', 'serve mqtt', 'serve replay'];
+const RUNNING = [
+  ...LISTENING,
+  'connect command',
+  'connect url',
+  'connect stream',
+  'connect grpc',
+  'connect mqtt',
+  'connect replay',
+];
+const PINGED = ['serve url', 'connect url', 'serve stream', 'connect stream', 'serve grpc', 'connect grpc'];
+const USED_LONG = [...PINGED, 'serve mqtt', 'connect mqtt'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   allowWritableConfig: EVERYWHERE,
@@ -78,6 +90,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   headerFile: OF_CALLED,
   bearerTokenFile: OF_CALLED,
   forwardHeader: ['serve url', 'serve grpc'],
+  user: OF_BROKERS,
+  password: OF_BROKERS,
   ca: OF_RUNNING,
   clientCert: OF_RUNNING,
   clientKey: OF_RUNNING,
@@ -85,7 +99,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   firstByteTimeout: ['serve url', 'connect url'],
   idleTimeout: ['serve url', 'connect url'],
   callTimeout: ['serve url', 'connect url'],
-  keepAlive: USED_LONG,
+  keepAlive: PINGED,
   login: OF_URLS,
   exchangeToken: ['serve url'],
   oauthGrant: OF_URLS,
@@ -129,7 +143,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   client: [],
   server: [],
   full: [],
-  isolation: ['serve command', 'serve stream', 'serve grpc'],
+  isolation: ['serve command', 'serve stream', 'serve grpc', 'serve mqtt'],
   prewarm: ['serve command'],
   sessionTimeout: LISTENING,
   sessionIdleTimeout: LISTENING,
@@ -252,7 +266,7 @@ test(
   'serve',
   'url',
   'isolation',
-  '--isolation is for a server that is started as a command or reached over a byte stream; this one runs already and is reached by its URL. Leave it out.',
+  '--isolation is for a server that is started as a command or reached over a byte stream or reached through a broker of MQTT; this one runs already and is reached by its URL. Leave it out.',
 );
 test(
   refuses,

@@ -43,6 +43,7 @@ const server = {
   protocol: 'auto',
   remote: {
     transport: 'auto',
+    account: { user: undefined, password: undefined },
     headers: new Map(),
     bearerTokenFile: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
@@ -269,6 +270,9 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   // With it there would be nothing to log in for.
   bearerTokenFile: [],
   forwardHeader: ['X-Request-Id', 'Accept-Language'],
+  // Only a broker is shown them.
+  user: [],
+  password: [],
   ca: ['ca.pem'],
   clientCert: ['client.pem'],
   clientKey: ['/etc/client-key.pem'],
@@ -401,6 +405,7 @@ const listening = {
   proxyEnv: {},
 };
 const hubs = ['wss://hub.example/a?key=b', 'ws://localhost:1/hub'].map((url) => ({
+  kind: 'websocket',
   url: new URL(url),
   headers: new Map([['x-device', 'x']]),
   token: { kind: 'value', principal: 'token:client', token: 'a-long-token-to-look' },
@@ -478,6 +483,7 @@ const cluster = {
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
   transport: 'sse',
+  account: { user: undefined, password: undefined },
   headers: new Map([
     ['x-from-file', '/work-dir/headers.txt'],
     ['x-one', 'a, b'],

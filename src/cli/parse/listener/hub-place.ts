@@ -8,7 +8,7 @@ export interface HubPlace {
 }
 
 export const EXPECTED_HUB =
-  'the URL of a WebSocket, which begins with wss:// or ws://, or where it stands: env:NAME or file:PATH';
+  'the URL of a WebSocket or of a server name at a broker, which begins with wss://, ws://, mqtts:// or mqtt://, or where it stands: env:NAME or file:PATH';
 
 export function parseHubPlace(text: string, { resolvePath }: Pick<ReadingContext, 'resolvePath'>): Parsed<HubPlace> {
   const [, kind, place = ''] = /^(env|file):(?!\/\/)(.+)$/s.exec(text) ?? [];

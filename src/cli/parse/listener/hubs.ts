@@ -1,8 +1,9 @@
 /** Parses the options of `--dial`: the hubs that the bridge connects to in order to serve the clients there. */
-import type { HubConfig } from '../../../config/server.ts';
+import type { HubConfig, MqttHubConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
+import { isMqttUrl, parseMqttUrl } from '../mqtt-url.ts';
 import { composeHeaders, tryToRead } from '../servers/headers.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from '../servers/remote.ts';
 import { findToken } from './access.ts';
@@ -25,7 +26,10 @@ export function parseHubs(given: GivenOptions, around: RemoteSurroundings): Pars
     throw excluded(`${given.placeOf(detail)} needs ${given.nameOf('dial')}: it says more about what is called there.`);
   }
   const source = given.placeOf('dial');
-  const urls = places.map((place) => parseHubUrl(readPlace(place, source, around), given));
+  const found = places.map((place) => ({ ...place, text: readPlace(place, source, around) }));
+  const brokers = found.filter(({ text }) => isMqttUrl(text));
+  const urls = found.filter(({ text }) => !isMqttUrl(text)).map(({ text }) => parseHubUrl(text, given));
+  if (urls.length === 0) refuseHttpDetails(given);
   const headers = composeHeaders('dialHeader', given);
   const written = given.get('dialToken');
   const token = written && findToken(written, 'dialToken', { given, ...around });
@@ -36,8 +40,48 @@ export function parseHubs(given: GivenOptions, around: RemoteSurroundings): Pars
   }
   const caFile = given.get('dialCa');
   const proxyEnv = pickProxyEnvironment(around.env);
-  const hubs = urls.map((url) => ({ url, headers, token, caFile, proxyEnv }));
-  return { hubs, warnings: urls.flatMap(warnOfPlainText) };
+  const webSockets = urls.map((url) => ({ kind: 'websocket', url, headers, token, caFile, proxyEnv }) as const);
+  const offered = brokers.map((place) => parseBroker(place, caFile, given));
+  return {
+    hubs: [...webSockets, ...offered],
+    warnings: [...urls.flatMap(warnOfPlainText), ...offered.flatMap(warnOfPlainMqtt)],
+  };
+}
+
+/** A broker is shown an account, which its URL contains. */
+function refuseHttpDetails(given: GivenOptions): void {
+  const detail = (['dialHeader', 'dialToken'] as const).find((name) => given.isGiven(name));
+  if (detail === undefined) return;
+  throw excluded(
+    `${given.placeOf(detail)} is for hubs that are called over WebSocket, and ${given.nameOf('dial')} names a broker only; put the account into the URL, as mqtts://user:password@host/name, and the URL into a variable: ${given.nameOf('dial')} env:NAME.`,
+  );
+}
+
+function parseBroker({ kind, text }: HubPlace, caFile: string | undefined, given: GivenOptions): MqttHubConfig {
+  const source = given.placeOf('dial');
+  const parsed = parseMqttUrl(text);
+  if (!parsed.ok) throw refuse(`${source}: the URL ${parsed.problem}.`);
+  const { address, serverName, serverId, user, password } = parsed.value;
+  if (serverId !== undefined) {
+    throw refuse(
+      `${source}: the URL has a query; a server that is offered gets a new id with each start. Leave it out.`,
+    );
+  }
+  if (kind === 'here' && (user !== undefined || password !== undefined)) {
+    throw refuse(
+      `${source}: the URL has a user name or password in it, where other users of this machine can read it. Put the URL into a variable, and write ${given.nameOf('dial')} env:NAME.`,
+    );
+  }
+  const account = { user, password: password === undefined ? undefined : ({ kind: 'value', password } as const) };
+  return { kind: 'mqtt', address, serverName, account, caFile };
+}
+
+/** Over mqtt, anyone on the network path could read the messages and the password. */
+function warnOfPlainMqtt({ address: { host, tls } }: MqttHubConfig): readonly string[] {
+  if (tls === 'on' || isLoopback(host)) return [];
+  return [
+    `Calling ${host} over mqtt: anybody on the network path can read along, and use the server in its place. Use mqtts if the broker has it.`,
+  ];
 }
 
 function readPlace({ kind, text }: HubPlace, source: string, { env, readFile }: RemoteSurroundings): string {

@@ -1,13 +1,14 @@
 /** Parses the options for connecting to a remote server: headers and credentials, TLS, proxies and timeouts. */
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
-import type { GrpcTarget, ServerConfig, UrlTarget } from '../../../config/server.ts';
+import type { GrpcTarget, MqttAddress, ServerConfig, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import { findProxy } from '../../../http/client/agents.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../../../http/websocket/url.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-table.ts';
+import { parseAccount } from './account.ts';
 import type { Environment } from './child-environment.ts';
 import { parseExchange } from './exchange.ts';
 import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './headers.ts';
@@ -58,6 +59,7 @@ export function parseRemote(
     bearerTokenFile !== undefined ||
     [...headers.keys()].some(isCredential) ||
     fromCallers.length > 0;
+  const account = parseAccount(given, around.env);
   const transport: RemoteConfig['transport'] = given.get('transport');
   if (target.kind === 'url' && isWebSocketUrl(target.url) && transport !== 'auto') {
     const problem = `${given.placeOf('transport')} ${transport} is a way to speak over HTTP, and the URL of the server is of a WebSocket; leave one of them out`;
@@ -65,6 +67,7 @@ export function parseRemote(
   }
   const remote: RemoteConfig = {
     transport,
+    account,
     headers,
     bearerTokenFile,
     tls: parseClientTls(given),
@@ -89,6 +92,7 @@ export function parseRemote(
       ...(isCalled ? warnOfForwardedCredentials(given, forwardHeaders, hostOfCalled(target)) : []),
       ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : []),
       ...(isSecret && target.kind === 'grpc' ? warnOfPlainGrpc(target) : []),
+      ...(account.password !== undefined && target.kind === 'mqtt' ? warnOfPlainMqtt(target.address) : []),
     ],
   };
 }
@@ -179,6 +183,14 @@ const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatM
 export function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
   const found = PROXY_NAMES.map((name) => [name, env[name]] as const);
   return Object.fromEntries(found.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
+}
+
+/** Over mqtt, anyone on the network path could read the password, and everything that is said. */
+function warnOfPlainMqtt({ host, tls }: MqttAddress): readonly string[] {
+  if (tls === 'on' || isLoopback(host)) return [];
+  return [
+    `The password for ${host} goes over mqtt, where anybody on the network path can read it; use mqtts if the broker has it.`,
+  ];
 }
 
 function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {

@@ -1,5 +1,5 @@
 /** Parses the server on the command line: the command after `--`, or one URL. */
-import type { GrpcTarget, ReplayTarget, StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
+import type { GrpcTarget, MqttTarget, ReplayTarget, StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { SocketUrl } from '../../../http/socket-addresses.ts';
 import { flagOf } from '../../options/option-names.ts';
@@ -7,6 +7,7 @@ import type { BridgeVerb } from '../../options/option-table.ts';
 import type { ReadingContext } from '../../options/value-type.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
 import { parseGrpcAddress, parseNetworkAddress } from '../listener/stream-address.ts';
+import { parseMqttUrl } from '../mqtt-url.ts';
 
 /** Returns true for `scheme://…` with any scheme, and for `replay:…`. */
 export function isUrlLike(argument: string): boolean {
@@ -48,7 +49,7 @@ export function parseServerUrl(
 ): RunningTarget {
   if (isReplay(argument)) return parseReplay(argument);
   const expected =
-    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc:// or grpcs://, or with replay: and the path of a recording';
+    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc://, grpcs://, mqtt:// or mqtts://, or with replay: and the path of a recording';
   // `localhost:8000` has no scheme, although it has text before a colon.
   if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
@@ -58,7 +59,7 @@ export function parseServerUrl(
 }
 
 /** A server that already runs and is connected to, or one that was recorded. */
-export type RunningTarget = UrlTarget | StreamTarget | GrpcTarget | ReplayTarget;
+export type RunningTarget = UrlTarget | StreamTarget | GrpcTarget | MqttTarget | ReplayTarget;
 
 /** The platform decides between Unix sockets and named pipes. */
 type UrlReading = Pick<ReadingContext, 'platform' | 'nameOf'>;
@@ -75,6 +76,8 @@ const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['grpcs', parseGrpcTarget],
   ['ws', parseWebUrl],
   ['wss', parseWebUrl],
+  ['mqtt', parseBrokerUrl],
+  ['mqtts', parseBrokerUrl],
 ]);
 
 /** Returns true if the scheme is one that servers can have. */
@@ -110,6 +113,19 @@ function parseGrpcTarget(argument: string): GrpcTarget {
   const parsed = parseGrpcAddress(argument);
   if (parsed.ok) return parsed.value;
   throw refuse(`The address of the server cannot be used: expected ${parsed.expected}.`);
+}
+
+/** Parses the URL of a server at a broker. */
+function parseBrokerUrl(argument: string, { nameOf }: UrlReading): MqttTarget {
+  const parsed = parseMqttUrl(argument);
+  if (!parsed.ok) throw refuse(`The URL of the server ${parsed.problem}.`);
+  const { address, serverName, serverId, user, password } = parsed.value;
+  if (user !== undefined || password !== undefined) {
+    throw refuse(
+      `The URL has a user name or password in it, where other users of this machine can read it. Leave it out, and write ${nameOf('user')} with the name and ${nameOf('password')} env:NAME, where NAME is a variable with the password.`,
+    );
+  }
+  return { kind: 'mqtt', address, serverName, serverId };
 }
 
 /**

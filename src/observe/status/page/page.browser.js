@@ -102,6 +102,7 @@ const TRANSPORTS = new Map([
   ['byte-stream', 'byte stream'],
   ['websocket', 'WebSocket'],
   ['grpc', 'gRPC'],
+  ['mqtt', 'MQTT'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
   ['aggregate', 'the aggregate'],
