@@ -21,6 +21,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   probe: 'asks a server everything',
   process: 'child processes',
   relay: 'the engine',
+  recording: 'messages, in a file or live',
   replicas: 'several bridges as one',
   start: 'loads compiled code',
   upstream: 'transports to servers',
