@@ -24,6 +24,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   process: 'child processes',
   recording: 'messages as they passed',
   relay: 'the engine',
+  recording: 'messages, in a file or live',
   replicas: 'several bridges as one',
   start: 'loads compiled code',
   upstream: 'transports to servers',
