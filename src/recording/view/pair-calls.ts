@@ -306,7 +306,7 @@ function keyOf(run: number, { side, server, session }: MessageFacts, direction: 
   return JSON.stringify([run, side, server, session, direction, id]);
 }
 
-/** A cancellation towards the client, or from the server, withdraws a question and not the call. */
+/** A cancellation sent to the client, or from the server, withdraws a question and not the call. */
 function isToClient({ side, direction }: MessageFacts): boolean {
   return (side === 'client') === (direction === 'out');
 }

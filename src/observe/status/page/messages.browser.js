@@ -358,8 +358,10 @@ function fillDetails(details, group) {
   const twins = document.createElement('div');
   twins.className = 'twins';
   for (const [ofClient, ofServer] of twinsIn(group.messages)) {
-    if (ofClient !== undefined) twins.append(figureOf(ofClient));
-    if (ofServer !== undefined) twins.append(figureOf(ofServer));
+    const pair = document.createElement('div');
+    pair.className = 'pair';
+    pair.append(...[ofClient, ofServer].flatMap((message) => (message === undefined ? [] : [figureOf(message)])));
+    twins.append(pair);
   }
   if (group.leftOut > 0) {
     const note = document.createElement('p');
