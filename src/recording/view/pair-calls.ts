@@ -152,7 +152,12 @@ export class CallPairs {
     const opposite = direction === 'in' ? 'out' : 'in';
     if (call !== undefined) {
       const key = `${run} ${call}`;
-      return this.#open.get(key) ?? (role.kind === 'request' ? this.#begin(key, recorded) : undefined);
+      const known = this.#open.get(key);
+      if (role.kind === 'request') return known ?? this.#begin(key, recorded);
+      const isExpected =
+        role.kind !== 'answer' || (known !== undefined && requestOf(known, recorded, role) !== undefined);
+      // A request that the bridge makes before it knows for which call has no number, and its answer may have one.
+      return (isExpected ? undefined : this.#open.get(keyOf(run, recorded, opposite, role.id))) ?? known;
     }
     switch (role.kind) {
       case 'request': {
@@ -198,14 +203,7 @@ export class CallPairs {
         this.#requests += 1;
         return;
       case 'answer': {
-        const { side, session, direction } = recorded;
-        const isAnswered = (request: Exchange): boolean =>
-          request.answer === undefined &&
-          request.id === role.id &&
-          request.side === side &&
-          request.session === session &&
-          request.direction !== direction;
-        const request = call.requests.find(isAnswered);
+        const request = requestOf(call, recorded, role);
         if (request !== undefined) request.answer = { atMs, bytes: recorded.bytes, outcome: role.outcome };
         if (request !== undefined && request === call.requests[0]) this.#close(call, atMs);
         return;
@@ -287,12 +285,28 @@ function beginExchange(recorded: RecordedMessage, role: MessageRole & { kind: 'r
   return { side, direction, session, era, carrier, bytes, id, method, subject, atMs, answer: undefined };
 }
 
+/** Returns the request that this answers, unless it has an answer already. */
+function requestOf(
+  { requests }: OpenCall,
+  { side, session, direction }: MessageFacts,
+  { id }: MessageRole & { kind: 'answer' },
+): Exchange | undefined {
+  return requests.find(
+    (request) =>
+      request.answer === undefined &&
+      request.id === id &&
+      request.side === side &&
+      request.session === session &&
+      request.direction !== direction,
+  );
+}
+
 /** Identifies a request outside of calls. @param direction that of the request */
 function keyOf(run: number, { side, server, session }: MessageFacts, direction: RecordedDirection, id: string): string {
   return JSON.stringify([run, side, server, session, direction, id]);
 }
 
-/** A cancellation towards the client, or from the server, withdraws a question and not the call. */
+/** A cancellation sent to the client, or from the server, withdraws a question and not the call. */
 function isToClient({ side, direction }: MessageFacts): boolean {
   return (side === 'client') === (direction === 'out');
 }

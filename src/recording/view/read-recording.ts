@@ -157,7 +157,7 @@ class NumberedLines {
     this.#file = file;
   }
 
-  /** The chunk may be overwritten afterwards. */
+  /** The chunk may be overwritten after this. */
   take(chunk: Buffer): readonly FoundLine[] {
     const found: FoundLine[] = [];
     let start = 0;

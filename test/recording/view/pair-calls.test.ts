@@ -158,6 +158,21 @@ test('outside of calls, requests of the bridge and of servers are entries of the
   );
 });
 
+test('a request that was made before its call was known gets its answer, although only that has the number', (t) => {
+  const recorded = new RecordedLines()
+    .add('client', 'in', { id: 1, method: 'server/discover' }, { call: 1 })
+    .add('server', 'out', { id: 5, method: 'initialize' })
+    .add('server', 'in', { id: 5, ...OK }, { call: 1 })
+    .add('client', 'out', { id: 1, ...OK }, { call: 1 });
+  t.deepEqual(
+    pair(recorded).map((entry) => entry.kind === 'call' && [entry.request.method, entry.outcome.kind]),
+    [
+      ['initialize', 'answered'],
+      ['server/discover', 'answered'],
+    ],
+  );
+});
+
 test('an answer whose request is not there stands alone, and so does one that comes after the end of its call', (t) => {
   const recorded = new RecordedLines()
     .add('server', 'in', { id: 7, ...OK })

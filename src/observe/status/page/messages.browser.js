@@ -91,7 +91,8 @@ function membersOf(value) {
 /** @param {Message} message */
 function groupOf({ facts, role }) {
   const { call, side, direction, server, session } = facts;
-  if (call !== undefined) return openGroup(`${runs} ${call}`);
+  const numbered = call === undefined ? undefined : `${runs} ${call}`;
+  if (numbered !== undefined && !isOfRequestWithoutNumber(facts, role, numbered)) return openGroup(numbered);
   if (role.kind === 'notification') return openGroup(`${runs} alone ${facts.seq}`);
   const asked = role.kind === 'request' ? direction : direction === 'in' ? 'out' : 'in';
   const key = JSON.stringify([runs, side, server, session, asked, role.id]);
@@ -103,6 +104,23 @@ function groupOf({ facts, role }) {
     groups.set(open.key, open);
   }
   return openGroup(key);
+}
+
+/**
+ * A request that the bridge makes before it knows for which call has no number, and its answer may have one.
+ *
+ * @param {RecordedMessage} facts
+ * @param {Role} role
+ * @param {string} numbered the key of the call
+ */
+function isOfRequestWithoutNumber(facts, role, numbered) {
+  if (role.kind !== 'answer') return false;
+  const message = { facts, role, atMs: 0, json: '' };
+  const asks = (/** @type {Message} */ { role: asked, facts: other }) =>
+    asked.kind === 'request' && isAnswerTo(message, { role: asked, facts: other });
+  const { side, direction, server, session } = facts;
+  const key = JSON.stringify([runs, side, server, session, direction === 'in' ? 'out' : 'in', role.id]);
+  return groups.get(numbered)?.messages.some(asks) !== true && groups.has(key);
 }
 
 /** @param {string} key */
@@ -340,8 +358,10 @@ function fillDetails(details, group) {
   const twins = document.createElement('div');
   twins.className = 'twins';
   for (const [ofClient, ofServer] of twinsIn(group.messages)) {
-    if (ofClient !== undefined) twins.append(figureOf(ofClient));
-    if (ofServer !== undefined) twins.append(figureOf(ofServer));
+    const pair = document.createElement('div');
+    pair.className = 'pair';
+    pair.append(...[ofClient, ofServer].flatMap((message) => (message === undefined ? [] : [figureOf(message)])));
+    twins.append(pair);
   }
   if (group.leftOut > 0) {
     const note = document.createElement('p');
