@@ -22,7 +22,6 @@ const PURPOSES: Readonly<Record<string, string>> = {
   pins: 'tools as they were accepted',
   probe: 'asks a server everything',
   process: 'child processes',
-  recording: 'messages as they passed',
   relay: 'the engine',
   recording: 'messages, in a file or live',
   replicas: 'several bridges as one',

@@ -226,6 +226,8 @@ Servers started as a command
                                        per line; --env wins over it (repeatable)
   --inherit-env                        Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
+  --watch <path|glob>                  Restart the server when this file, this folder or a file of
+                                       this pattern changes; sessions go on (repeatable)
   --pty                                Run the server on a pseudo-terminal, for servers that need
                                        one; requires the package @lydell/node-pty
 

@@ -27,7 +27,13 @@ import { ABANDONED_MS } from './attribution.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { HandshakingClient } from './handshaking-client.ts';
-import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
+import {
+  type InitializeResult,
+  isSameOffer,
+  readInitializeResult,
+  refusalOf,
+  resultForClient,
+} from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { LegacyState } from './legacy-state.ts';
 import { SeveralClients } from './several-clients.ts';
@@ -211,6 +217,9 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     if (offer === undefined) return;
     this.#state.offer = offer;
     this.#told = offer;
+    // Sessions for modern clients are clients of a server that all share.
+    const shown = resultFrame(0, resultForClient(offer, LATEST_LEGACY_REVISION.id));
+    for (const { listener } of this.#state.clients.toArray()) listener.serverReplaced?.(shown);
   }
 
   /** No server serves anymore. */
