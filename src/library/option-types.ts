@@ -290,6 +290,8 @@ export interface HttpOptions extends ServedOptions {
   readonly socketMode?: string | undefined;
   /** Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers. */
   readonly stream?: string | readonly string[] | undefined;
+  /** Serve gRPC (mcp.transport.v1.Mcp) at host:port, with name= before it if there are several servers; in place of a port unless one is given as well. */
+  readonly grpc?: string | readonly string[] | undefined;
   /** Serve https with this certificate chain (PEM file). */
   readonly tlsCert?: string | undefined;
   /** Private key of the certificate (PEM file). */

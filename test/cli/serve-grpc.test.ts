@@ -166,8 +166,10 @@ test('reaches a server made with mcp-grpc-transport', async (t) => {
   const report = JSON.parse(stdout) as {
     readonly offers: readonly { transport: string; era: string; works: boolean }[];
   };
-  t.true(report.offers.some((offer) => offer.transport === 'grpc' && offer.era === 'legacy' && offer.works));
-  t.true(report.offers.some((offer) => offer.transport === 'grpc' && offer.era === 'modern' && !offer.works));
+  t.deepEqual(
+    report.offers.map(({ transport, era, works }) => [transport, era, works]),
+    [['grpc', 'legacy', true]],
+  );
 });
 
 test('probe ends with 69 where nothing listens and with 77 where a token is wanted', async (t) => {
