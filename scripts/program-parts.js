@@ -124,7 +124,7 @@ export const PARTS = {
   probe: ['src/cli/aggregate-command.ts', 'src/probe/'],
   top: ['src/observe/top/'],
   info: ['src/cli/info/', 'src/cli/config-file/count-servers.ts'],
-  view: ['src/recording/view/'],
+  view: ['src/observe/view/'],
   'library-functions': ['src/library/'],
   // Bridges that call hubs, and those that read their configuration again.
   seldom: [

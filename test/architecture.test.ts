@@ -21,6 +21,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   observe: [
     'relay/observer.ts',
     'relay/tracer.ts',
+    'recording/recorded-message.ts',
 
     'collections',
     'mcp',
@@ -77,10 +78,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'collections',
     'mcp',
     'wire',
-    'io',
-    // The view of a recording looks like that of a running bridge.
-    'observe/top',
-    'printable.ts',
     'http/headers.ts',
     'http/server/respond.ts',
     'errors.ts',
@@ -180,7 +177,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',
     'observe/top/terminal-screen.ts',
-    'recording/view/run-view.ts',
+    'observe/view/run-view.ts',
     'http/addresses.ts',
     'http/socket-addresses.ts',
     'http/server/listen-addresses.ts',

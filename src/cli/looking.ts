@@ -4,7 +4,7 @@ import { BridgeError } from '../errors.ts';
 import { readSmallFile } from '../io/bounded-file.ts';
 import type { TopOutput } from '../observe/top/run-top.ts';
 import type { Keyboard, TopTerminal } from '../observe/top/terminal-screen.ts';
-import type { ViewOutput } from '../recording/view/run-view.ts';
+import type { ViewOutput } from '../observe/view/run-view.ts';
 import type { BridgeCommand } from './command-line.ts';
 import type { CommandLineOptions } from './options/option-table.ts';
 import { type LookedAt, parseReport, parseTop, parseView } from './parse/looking.ts';
@@ -81,7 +81,7 @@ export async function showView(
   { color, signal, stdout, stderr }: TopRequest & ViewDevices,
 ): Promise<void> {
   const { source, filter, format } = parseView(command, around);
-  const { runView } = await import('../recording/view/run-view.ts');
+  const { runView } = await import('../observe/view/run-view.ts');
   await runView({
     source: source.kind === 'bridge' ? { ...source, token: readToken(source) } : source,
     filter,

@@ -82,6 +82,8 @@ export interface ServerOptions {
   readonly watch?: string | readonly string[] | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
+  /** Speed of a replayed server: 1 as recorded, 2 twice as fast; 0 answers at once. Default: 0. */
+  readonly replaySpeed?: number | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
   /** Send the headers in this file, one per line; # starts a comment. */
@@ -204,6 +206,8 @@ export interface CommonOptions {
   readonly inheritEnv?: boolean | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
+  /** Speed of a replayed server: 1 as recorded, 2 twice as fast; 0 answers at once. Default: 0. */
+  readonly replaySpeed?: number | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
   /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
@@ -276,6 +280,14 @@ export interface ServedOptions extends CommonOptions {
   readonly auditFile?: string | undefined;
   /** Refuse calls while the audit file cannot be written. Default: false. */
   readonly auditRequired?: boolean | undefined;
+  /** Write each message to this file as a line of JSON, with secrets hidden. */
+  readonly record?: string | undefined;
+  /** Keep tokens, passwords and keys in the recording instead of hiding them. Default: false. */
+  readonly recordSecrets?: boolean | undefined;
+  /** Cut larger messages in the recording and in the live feed. Default: 64k. */
+  readonly recordMaxMessage?: Size | undefined;
+  /** Rename the recording to FILE.1 at this size and begin another; 0: no limit. Default: 100m. */
+  readonly recordMaxSize?: Size | undefined;
 }
 
 /** Options of servers that clients reach over HTTP. */
@@ -394,4 +406,6 @@ export interface HttpOptions extends ServedOptions {
   readonly statusToken?: string | undefined;
   /** Serve Prometheus metrics at /metrics. Default: false. */
   readonly metrics?: boolean | undefined;
+  /** Show the messages of clients and servers live, to callers who may see the status. Default: false. */
+  readonly inspect?: boolean | undefined;
 }

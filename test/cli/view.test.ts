@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { RecordedLines } from '../recording/view/recorded-lines.ts';
+import { RecordedLines } from '../observe/view/recorded-lines.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
 import { findProgram } from '../support/find-program.ts';
 import { waitFor } from '../support/wait-for.ts';

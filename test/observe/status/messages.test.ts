@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { MessageFeed } from '../../../src/recording/message-feed.ts';
-import { RecordedLines } from '../../recording/view/recorded-lines.ts';
+import { RecordedLines } from '../../observe/view/recorded-lines.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { findBarriers, findChromium, launchChromium } from './chromium.ts';
 import { client, inspectedServer, inspection, LEGACY_STDIO, NO_REFUSALS, START_MS, WallClock } from './seen.ts';

@@ -1,6 +1,6 @@
 /**
  * The messages on the status page, of a bridge with --inspect. This file is served behind page.browser.js, in one script, and
- * uses what that declares. Messages are paired by the rules of recording/view/pair-calls.ts, but shown while they are open.
+ * uses what that declares. Messages are paired by the rules of observe/view/pair-calls.ts, but shown while they are open.
  *
  * @typedef {import('../../../recording/recorded-message.ts').RecordedMessage} RecordedMessage
  * @typedef {{ kind: 'request', id: string, method: string, subject: string | undefined } | { kind: 'notification', method: string } | { kind: 'answer', id: string, outcome: string, code: number | undefined }} Role

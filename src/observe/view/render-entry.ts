@@ -1,20 +1,11 @@
 /** Shows the entries of a recording as lines of a terminal. Everything in them may come from hostile peers. */
 
 import { assertNever } from '../../errors.ts';
-import { time, timeOfDay } from '../../observe/top/columns.ts';
-import {
-  cut,
-  fill,
-  type Line,
-  paintLine,
-  type Segment,
-  segment,
-  type Tone,
-  widthOf,
-} from '../../observe/top/text-layout.ts';
 import { escapeHidden, printableLine } from '../../printable.ts';
+import { type MessageFacts, parseRecordedLine, type RecordedMessage } from '../../recording/recorded-message.ts';
 import { findMember } from '../../wire/json/outline.ts';
-import { type MessageFacts, parseRecordedLine, type RecordedMessage } from '../recorded-message.ts';
+import { time, timeOfDay } from '../top/columns.ts';
+import { cut, fill, type Line, paintLine, type Segment, segment, type Tone, widthOf } from '../top/text-layout.ts';
 import type { CallEntry, CallOutcome, Entry, Exchange } from './pair-calls.ts';
 import { prettyJson } from './pretty-json.ts';
 

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { widthOf } from '../../../src/observe/top/text-layout.ts';
-import { renderEntryJson } from '../../../src/recording/view/entry-json.ts';
-import { CallPairs, type Entry } from '../../../src/recording/view/pair-calls.ts';
-import { renderEntry, renderFull, renderHeader, size } from '../../../src/recording/view/render-entry.ts';
+import { renderEntryJson } from '../../../src/observe/view/entry-json.ts';
+import { CallPairs, type Entry } from '../../../src/observe/view/pair-calls.ts';
+import { renderEntry, renderFull, renderHeader, size } from '../../../src/observe/view/render-entry.ts';
 import { parse, RecordedLines } from './recorded-lines.ts';
 
 const NARROW = { columns: 80, color: false };

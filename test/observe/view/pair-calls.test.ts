@@ -6,7 +6,7 @@ import {
   MAX_OPEN_REQUESTS,
   MAX_REQUESTS_OF_CALL,
   SETTLE_MS,
-} from '../../../src/recording/view/pair-calls.ts';
+} from '../../../src/observe/view/pair-calls.ts';
 import { parse, RecordedLines } from './recorded-lines.ts';
 
 function pair({ lines }: RecordedLines, pairs = new CallPairs({ lines: 'dropped' })): readonly Entry[] {

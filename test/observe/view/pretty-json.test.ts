@@ -1,6 +1,6 @@
 import test from 'ava';
 import { assert as check, jsonValue, property } from 'fast-check';
-import { prettyJson } from '../../../src/recording/view/pretty-json.ts';
+import { prettyJson } from '../../../src/observe/view/pretty-json.ts';
 
 const pretty = (json: string): string => prettyJson(Buffer.from(json));
 

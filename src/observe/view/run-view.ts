@@ -1,9 +1,9 @@
 /** Runs `mcp-portage view`: shows a recording, or the messages of a running bridge, as calls. */
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { BridgeEvents, nameBridge, nameOf, refusalMessage, urlBelowStatus } from '../../observe/top/bridge-events.ts';
 import { printableLine } from '../../printable.ts';
-import { type DamagedLine, parseRecordedLine, type RecordedMessage } from '../recorded-message.ts';
+import { type DamagedLine, parseRecordedLine, type RecordedMessage } from '../../recording/recorded-message.ts';
+import { BridgeEvents, nameBridge, nameOf, refusalMessage, urlBelowStatus } from '../top/bridge-events.ts';
 import { type EntryFilter, isShown } from './entry-filter.ts';
 import { renderEntryJson } from './entry-json.ts';
 import { CallPairs, type Entry } from './pair-calls.ts';

@@ -1,7 +1,7 @@
 /** Reads from a recorded JSON-RPC message what a line about it shows. Members are a peer's, so each of them is checked. */
 import { CALL_TOOL, GET_PROMPT, READ_RESOURCE, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
-import type { RecordedMessage } from '../recorded-message.ts';
+import type { RecordedMessage } from '../../recording/recorded-message.ts';
 
 /** `id` is the JSON text of the id, since 1 and "1" are different ids. */
 export type MessageRole =

@@ -3,7 +3,7 @@
  * in `messages.browser.js`.
  */
 import { CANCELED } from '../../mcp/vocabulary/methods.ts';
-import type { MessageFacts, RecordedDirection, RecordedMessage } from '../recorded-message.ts';
+import type { MessageFacts, RecordedDirection, RecordedMessage } from '../../recording/recorded-message.ts';
 import { type AnswerOutcome, boundedText, type MessageRole, readRole } from './message-role.ts';
 import { RecordedRuns } from './recorded-runs.ts';
 
