@@ -10,22 +10,22 @@ interface Era {
 const LEGACY: Era = {
   title: 'Legacy',
   revisions: 'up to 2025-11-25',
-  transports: ['stdio', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket, sockets'],
+  transports: ['stdio', 'HTTP+SSE', 'Streamable HTTP', 'WebSocket, gRPC', 'MQTT, sockets'],
 };
 const MODERN: Era = {
   title: 'Modern',
   revisions: '2026-07-28',
-  transports: ['stdio', 'Streamable HTTP', 'WebSocket, sockets'],
+  transports: ['stdio', 'Streamable HTTP', 'WebSocket, gRPC', 'MQTT, sockets'],
 };
 
 const TITLE =
-  'Legacy and modern clients reach legacy and modern servers through mcp-portage, over stdio, HTTP+SSE, Streamable HTTP, WebSocket and sockets. Messages between the eras are translated.';
+  'Legacy and modern clients reach legacy and modern servers through mcp-portage, over stdio, HTTP+SSE, Streamable HTTP, WebSocket, gRPC, MQTT and sockets. Messages between the eras are translated.';
 
 const WIDTH = 420;
 /** Pages show the picture larger than it is drawn where they have room. */
 const SHOWN = 560;
 const TOP = 32;
-const BOX = { width: 138, height: 124, gap: 20 } as const;
+const BOX = { width: 138, height: 141, gap: 20 } as const;
 const FRAME = { left: 156, width: 108, header: 30 } as const;
 const BOTTOM = TOP + 2 * BOX.height + BOX.gap;
 const HEIGHT = BOTTOM + 4;
