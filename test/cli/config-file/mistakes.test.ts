@@ -54,7 +54,7 @@ for (const [entry, line] of [
   ],
   [
     '{"url": ▶"a.example/secret"}',
-    'mcpServers.github.url: expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.',
+    'mcpServers.github.url: expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, mqtt:// or mqtts://.',
   ],
   [
     '{"url": ▶"pipe:///secret"}',
@@ -90,7 +90,7 @@ for (const [entry, line] of [
   ],
   [
     '{"type": ▶"grpc", "url": "https://a.example"}',
-    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another string.',
+    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream, mqtt or remote, got another string.',
   ],
   [
     '{"type": ▶"http", "command": "x"}',
