@@ -42,6 +42,7 @@ export class MqttClientConnection implements MessageConnection {
   readonly #seen = new SeenRequests();
   /** Bytes that were read and not taken. */
   #aheadBytes = 0;
+  #hasReceived = false;
   #isPaused = false;
   #waitingBytes = 0;
   #isFull = false;
@@ -64,7 +65,9 @@ export class MqttClientConnection implements MessageConnection {
   receive(payload: Buffer): void {
     if (this.#state === 'over') return;
     const envelope = this.#scanner.scan(payload);
-    if (envelope?.kind === 'request' && this.#seen.isRepeated(envelope)) return;
+    // The request that opens the session came at another topic, where the endpoint recognizes a repetition.
+    if (this.#hasReceived && envelope !== undefined && this.#seen.isRepeated(envelope)) return;
+    this.#hasReceived = true;
     this.#aheadBytes += sizeOf(payload);
     // Others share the connection, so it cannot be left unread for one of them.
     if (this.#isPaused && this.#aheadBytes > 2 * MAX_AHEAD_BYTES) return this.#listener.crowded();
