@@ -1,4 +1,4 @@
-import { isListChanged } from '../../mcp/vocabulary/methods.ts';
+import { INITIALIZE, isListChanged } from '../../mcp/vocabulary/methods.ts';
 import type { MqttConnection, Settlement } from '../../mqtt/connection.ts';
 import { rpcTopic, type ServerAddress, type UserProperties } from '../../mqtt/mcp-topics.ts';
 import { SeenRequests } from '../../mqtt/seen-requests.ts';
@@ -42,7 +42,6 @@ export class MqttClientConnection implements MessageConnection {
   readonly #seen = new SeenRequests();
   /** Bytes that were read and not taken. */
   #aheadBytes = 0;
-  #hasReceived = false;
   #isPaused = false;
   #waitingBytes = 0;
   #isFull = false;
@@ -65,9 +64,9 @@ export class MqttClientConnection implements MessageConnection {
   receive(payload: Buffer): void {
     if (this.#state === 'over') return;
     const envelope = this.#scanner.scan(payload);
-    // The request that opens the session came at another topic, where the endpoint recognizes a repetition.
-    if (this.#hasReceived && envelope !== undefined && this.#seen.isRepeated(envelope)) return;
-    this.#hasReceived = true;
+    // A repeated initialize comes at another topic, where the endpoint recognizes it.
+    const mayBeRepeated = envelope !== undefined && envelope.method !== INITIALIZE;
+    if (mayBeRepeated && this.#seen.isRepeated(envelope)) return;
     this.#aheadBytes += sizeOf(payload);
     // Others share the connection, so it cannot be left unread for one of them.
     if (this.#isPaused && this.#aheadBytes > 2 * MAX_AHEAD_BYTES) return this.#listener.crowded();
