@@ -319,7 +319,7 @@ export class MqttConnection {
       ...(username !== undefined && { username }),
       ...(password !== undefined && { password: Buffer.from(password) }),
       will: { topic: will.topic, payload: will.payload, qos: 0, retain: will.retain },
-      properties: { sessionExpiryInterval: 0, receiveMaximum: RECEIVE_MAXIMUM, userProperties: plain(properties) },
+      properties: { sessionExpiryInterval: 0, receiveMaximum: RECEIVE_MAXIMUM, ...propertiesOf(properties) },
     });
   }
 

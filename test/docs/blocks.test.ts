@@ -10,7 +10,7 @@ import { ownPort } from '../support/own-port.ts';
 import { type Block, blocksOf, documentAt, FOR_USERS, splitWords } from './documents.ts';
 
 const SECRET = 'x'.repeat(40);
-const ENV = { GITHUB_TOKEN: SECRET, TICKETS_TOKEN: SECRET };
+const ENV = { GITHUB_TOKEN: SECRET, TICKETS_TOKEN: SECRET, MQTT_PASSWORD: SECRET };
 
 const blocksIn = (language: string): readonly Block[] =>
   FOR_USERS.flatMap(blocksOf).filter((block) => block.language === language);

@@ -36,6 +36,12 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'ten seconds': ['aggregate/member-lists.ts', 'LIST_WAIT_MS'],
     'a second': { of: 'the example of a server that changes its list too often' },
   },
+  'docs/guide/mqtt.md': {
+    '5 seconds': ['upstream/mqtt/carrier.ts', 'ANSWER_MS'],
+    '80 KiB': { of: 'the SDK for the ESP32, which reads messages into a buffer of that size' },
+    'a second': ['bridge/hub-call.ts', 'FIRST_PAUSE_MS'],
+    'a minute': ['bridge/hub-call.ts', 'MAX_PAUSE_MS'],
+  },
   'docs/guide/observe.md': {
     'ten minutes': { of: 'the steps of the chart, which has a test of its own' },
     '200 calls': ['observe/status/activity.ts', 'MAX_RECENT_CALLS'],

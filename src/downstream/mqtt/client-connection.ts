@@ -1,4 +1,4 @@
-import { isListChanged } from '../../mcp/vocabulary/methods.ts';
+import { INITIALIZE, isListChanged } from '../../mcp/vocabulary/methods.ts';
 import type { MqttConnection, Settlement } from '../../mqtt/connection.ts';
 import { rpcTopic, type ServerAddress, type UserProperties } from '../../mqtt/mcp-topics.ts';
 import { SeenRequests } from '../../mqtt/seen-requests.ts';
@@ -64,7 +64,9 @@ export class MqttClientConnection implements MessageConnection {
   receive(payload: Buffer): void {
     if (this.#state === 'over') return;
     const envelope = this.#scanner.scan(payload);
-    if (envelope?.kind === 'request' && this.#seen.isRepeated(envelope)) return;
+    // A repeated initialize comes at another topic, where the endpoint recognizes it.
+    const mayBeRepeated = envelope !== undefined && envelope.method !== INITIALIZE;
+    if (mayBeRepeated && this.#seen.isRepeated(envelope)) return;
     this.#aheadBytes += sizeOf(payload);
     // Others share the connection, so it cannot be left unread for one of them.
     if (this.#isPaused && this.#aheadBytes > 2 * MAX_AHEAD_BYTES) return this.#listener.crowded();

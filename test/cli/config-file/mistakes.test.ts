@@ -54,7 +54,7 @@ for (const [entry, line] of [
   ],
   [
     '{"url": ▶"a.example/secret"}',
-    'mcpServers.github.url: expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://, or with replay: for a recording.',
+    'mcpServers.github.url: expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp://, tls://, grpc://, grpcs://, mqtt:// or mqtts://, or with replay: for a recording.',
   ],
   [
     '{"url": ▶"pipe:///secret"}',
@@ -89,8 +89,8 @@ for (const [entry, line] of [
     'mcpServers.github.url: The URL of the server cannot be read; expected one like https://example.com/mcp.',
   ],
   [
-    '{"type": ▶"grpc", "url": "https://a.example"}',
-    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream, replay or remote, got another string.',
+    '{"type": ▶"amqp", "url": "https://a.example"}',
+    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream, grpc, mqtt, replay or remote, got another string.',
   ],
   [
     '{"type": ▶"http", "command": "x"}',
