@@ -268,6 +268,14 @@ export interface ServedOptions extends CommonOptions {
   readonly auditFile?: string | undefined;
   /** Refuse calls while the audit file cannot be written. Default: false. */
   readonly auditRequired?: boolean | undefined;
+  /** Write each message to this file as a line of JSON, with secrets hidden. */
+  readonly record?: string | undefined;
+  /** Keep tokens, passwords and keys in the recording instead of hiding them. Default: false. */
+  readonly recordSecrets?: boolean | undefined;
+  /** Cut larger messages in the recording and in the live feed. Default: 64k. */
+  readonly recordMaxMessage?: Size | undefined;
+  /** Rename the recording to FILE.1 at this size and begin another; 0: no limit. Default: 100m. */
+  readonly recordMaxSize?: Size | undefined;
 }
 
 /** Options of servers that clients reach over HTTP. */
@@ -384,4 +392,6 @@ export interface HttpOptions extends ServedOptions {
   readonly statusToken?: string | undefined;
   /** Serve Prometheus metrics at /metrics. Default: false. */
   readonly metrics?: boolean | undefined;
+  /** Show the messages of clients and servers live, to callers who may see the status. Default: false. */
+  readonly inspect?: boolean | undefined;
 }
