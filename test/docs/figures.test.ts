@@ -128,6 +128,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '5 s': ['observe/status/call-series.ts', 'STEP_MS'],
     'a second': ['observe/status/status-stream.ts', 'UPDATE_MS'],
     '300 characters': ['observe/status/server-records.ts', 'MAX_TEXT_LENGTH'],
+    '4 MiB': ['recording/message-feed.ts', 'maxBytes'],
   },
   'docs/reference/usage-report.md': {
     'five seconds': ['observe/usage/usage-file.ts', 'WRITE_EVERY_MS'],

