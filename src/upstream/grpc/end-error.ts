@@ -16,6 +16,7 @@ const OWN_WORDS: ReadonlyMap<string, string> = new Map([
   ['EPROTO', NO_TLS],
   ['ERR_SSL_WRONG_VERSION_NUMBER', NO_TLS],
   ['ECONNRESET', 'the connection was reset before it was complete. If it speaks TLS on this port, use grpcs://'],
+  ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', NO_HTTP2],
   ['ERR_HTTP2_ERROR', NO_HTTP2],
   ['ERR_HTTP2_SESSION_ERROR', NO_HTTP2],
 ]);
