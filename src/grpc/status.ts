@@ -4,7 +4,6 @@ import type { BridgeError, ErrorCode } from '../errors.ts';
 
 export const STATUS = {
   ok: 0,
-  cancelled: 1,
   unknown: 2,
   invalidArgument: 3,
   deadlineExceeded: 4,

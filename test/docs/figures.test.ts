@@ -62,6 +62,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '200 ms': { of: 'HAProxy, which waits that long for more data' },
   },
   'docs/guide/security.md': {
+    'ten seconds': ['downstream/listener/admitted-streams.ts', 'ADMISSION_CHECK_MS'],
     '200 characters': ['process/shown-arguments.ts', 'MAX_ARGUMENT_LENGTH'],
     'a minute': ['pins/pin-guard.ts', 'TRUST_MS'],
   },

@@ -26,6 +26,7 @@ const CONTENTS = [
   'dist/eras.cjs',
   'dist/error-help.cjs',
   'dist/got.cjs',
+  'dist/grpc.cjs',
   'dist/help.cjs',
   'dist/ioredis.cjs',
   'dist/json-tree.cjs',

@@ -223,6 +223,11 @@ export class GrpcCarrier implements Carrier {
     stream.on('data', (chunk: Buffer) => {
       if (this.#state.kind !== 'closed') this.#splitter.push(chunk);
     });
+    // A server that ends its half has ended the session. Node would wait for the end of ours before it closes the stream.
+    stream.on('end', () => {
+      this.#ended();
+      if (!stream.closed && !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    });
     stream.on('close', () => {
       this.#ended();
       session.close();

@@ -16,6 +16,7 @@ const OWN_WORDS: ReadonlyMap<string, string> = new Map([
   ['EPROTO', NO_TLS],
   ['ERR_SSL_WRONG_VERSION_NUMBER', NO_TLS],
   ['ECONNRESET', 'the connection was reset before it was complete. If it speaks TLS on this port, use grpcs://'],
+  ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', NO_HTTP2],
   ['ERR_HTTP2_ERROR', NO_HTTP2],
   ['ERR_HTTP2_SESSION_ERROR', NO_HTTP2],
 ]);
@@ -57,7 +58,10 @@ export interface EndContext {
   readonly wasAuthorized: boolean;
 }
 
-/** Returns the error for a session that the server has ended with this status. */
+/**
+ * Returns the error for a session that the server has ended with this status. A refusal also has the HTTP status of the
+ * same meaning, by which refusals are told apart from other failures.
+ */
 export function statusError({ code, message }: GrpcStatus, context: EndContext): BridgeError {
   const { name, hasServed, wasAuthorized } = context;
   const said = toPrintable(message, MAX_SHOWN_LENGTH);
@@ -69,11 +73,15 @@ export function statusError({ code, message }: GrpcStatus, context: EndContext):
       // What the server says may repeat the credential that it refuses.
       const what = wasAuthorized ? 'does not accept the token it was given' : 'requires authorization';
       const wayOut = `Give it ${wasAuthorized ? 'another' : 'a'} token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header`;
-      return new BridgeError('ERR_UPSTREAM_AUTH', `The server at ${name} ${what} (${status}). ${wayOut}.`, { data });
+      return new BridgeError('ERR_UPSTREAM_AUTH', `The server at ${name} ${what} (${status}). ${wayOut}.`, {
+        data: { ...data, status: 401 },
+      });
     }
     case STATUS.permissionDenied: {
       const what = `does not allow this${wasAuthorized ? ' with the token it was given' : ''} (${status})`;
-      return new BridgeError('ERR_UPSTREAM_AUTH', `The server at ${name} ${what}.${words}`, { data });
+      return new BridgeError('ERR_UPSTREAM_AUTH', `The server at ${name} ${what}.${words}`, {
+        data: { ...data, status: 403 },
+      });
     }
     case STATUS.unimplemented: {
       const what = `does not know the service ${SESSION_SERVICE} with its method Session (${status})`;

@@ -53,7 +53,7 @@ export function transportOver(stream) {
     },
     /** @param {object} message */
     async send(message) {
-      if (!stream.cancelled && !stream.writableEnded) stream.write({ line: JSON.stringify(message) });
+      if (stream.writable) stream.write({ line: JSON.stringify(message) });
     },
     async close() {
       stream.end();
