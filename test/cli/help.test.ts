@@ -356,7 +356,7 @@ Limits of sizes, numbers and times
   --shutdown-grace <duration>          Time running calls get to finish at shutdown; server
                                        processes then get as long to exit [4s]
 
-Observing: status, metrics, usage and audit
+Observing: status, metrics, usage, audit and recordings
   --no-status                          Do not show who is connected and what runs at /status
   --status-token <env:NAME|file:PATH>  Token that opens /status and /metrics, and nothing else
   --metrics                            Serve Prometheus metrics at /metrics
@@ -364,6 +364,16 @@ Observing: status, metrics, usage and audit
                                        mcp-portage report
   --audit-file <file>                  Write one line of JSON per call to this file
   --audit-required                     Refuse calls while the audit file cannot be written
+  --record <file>                      Write each message to this file as a line of JSON, with
+                                       secrets hidden
+  --record-secrets                     Keep tokens, passwords and keys in the recording instead of
+                                       hiding them
+  --record-max-message <size>          Cut larger messages in the recording and in the live feed
+                                       [64k]
+  --record-max-size <size>             Rename the recording to FILE.1 at this size and begin
+                                       another; 0: no limit [100m]
+  --inspect                            Show the messages of clients and servers live, to callers who
+                                       may see the status
 
 Reports (probe, report, view)
   --json                               Print JSON, for programs
