@@ -374,7 +374,8 @@ Observing: status, metrics, usage, audit and recordings
   --audit-required                     Refuse calls while the audit file cannot be written
   --record <file>                      Write each message to this file as a line of JSON, with
                                        secrets hidden
-  --record-secrets                     Do not hide tokens, passwords and keys in the recording
+  --record-secrets                     Keep tokens, passwords and keys in the recording instead of
+                                       hiding them
   --record-max-message <size>          Cut larger messages in the recording and in the live feed
                                        [64k]
   --record-max-size <size>             Rename the recording to FILE.1 at this size and begin
