@@ -54,6 +54,9 @@ function cutMessage({ bytes, kind, id, method, payloadStart }: Frame, format: Me
 }
 
 function beginningOf(text: string, maxBytes: number): string {
-  const bytes = Buffer.from(text);
-  return bytes.length <= maxBytes ? text : bytes.toString('utf8', 0, characterStart(bytes, 0, maxBytes));
+  // A character has at least one byte, and usually no more.
+  const beginning = text.slice(0, maxBytes);
+  if (Buffer.byteLength(beginning) <= maxBytes) return beginning;
+  const bytes = Buffer.from(beginning);
+  return bytes.toString('utf8', 0, characterStart(bytes, 0, maxBytes));
 }
