@@ -27,7 +27,7 @@ import { finishCommand } from './finish-command.ts';
 
 const fixture = (path: string): URL => new URL(`../fixtures/${path}`, import.meta.url);
 const COMMAND = ['--', process.execPath, serverProgram(fixture('contract-server/server.js'))];
-const MODERN = ['--', process.execPath, serverProgram(fixture('servers/modern-only.js'))];
+const MODERN = ['--', process.execPath, fileURLToPath(fixture('servers/modern-only.js'))];
 const TOKEN = 'a-token-that-nobody-guesses';
 
 /** Where gRPC is spoken, as the log says. */

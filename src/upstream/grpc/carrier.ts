@@ -87,6 +87,8 @@ export class GrpcCarrier implements Carrier {
   readonly #splitter: MessageSplitter;
   #state: CarrierState = { kind: 'fresh' };
   #isPaused = false;
+  /** True once TCP and TLS are complete. */
+  #isConnected = false;
   #hasServed = false;
   #wasAuthorized = false;
   /** True after the first message that could not be read, so that the log warns of it only once per connection. */
@@ -238,6 +240,7 @@ export class GrpcCarrier implements Carrier {
   }
 
   #connected(socket: Socket): void {
+    this.#isConnected = true;
     if (this.#options.isOwn(socket)) return this.#giveUp(OWN_SERVER);
     if (socket instanceof TLSSocket && socket.alpnProtocol !== 'h2') this.#giveUp(noHttp2Error(this.#options.name));
   }
@@ -331,10 +334,7 @@ export class GrpcCarrier implements Carrier {
     if (state.kind === 'closed' || state.kind === 'fresh') return;
     const { name } = this.#options;
     if (this.#status !== undefined) return this.#failed(statusError(this.#status, this.#context));
-    if (state.kind === 'connecting') {
-      const isConnected = state.session.socket !== undefined && !state.session.connecting;
-      return this.#failed(connectError(name, this.#cause, isConnected));
-    }
+    if (state.kind === 'connecting') return this.#failed(connectError(name, this.#cause, this.#isConnected));
     if (this.#splitter.isWithinMessage && this.#cause === undefined) {
       return this.#failed(protocolError(name, 'only the beginning of a message'));
     }
