@@ -15,20 +15,21 @@ export const COMPATIBILITY_PARTS: Readonly<Record<string, () => string>> = {
 export const CLIENT_GROUPS: Readonly<Record<string, readonly ClientName[]>> = {
   'legacy, stdio': ['stdio', 'stream', 'webSocket', 'grpc'],
   'legacy, HTTP': ['httpSse', 'streamable', 'socket'],
+  'legacy, MQTT': ['mqtt'],
   'modern, stdio': ['modernStdio', 'autoStdio'],
-  'modern, HTTP': ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket', 'modernGrpc'],
+  'modern, HTTP': ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket', 'modernGrpc', 'modernMqtt'],
 };
 
 /** The rows of the table of pairs. A note may be about some servers of a row only; the notes name them. */
 export const SERVER_GROUPS: Readonly<Record<string, readonly ServerName[]>> = {
-  'legacy, stdio': ['stdio', 'stream', 'webSocket', 'grpc'],
+  'legacy, stdio': ['stdio', 'stream', 'webSocket', 'grpc', 'mqtt'],
   'legacy, HTTP': ['httpSse', 'stateful', 'resumable', 'json', 'stateless', 'statelessJson', 'socket'],
-  'modern, stdio': ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc'],
+  'modern, stdio': ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc', 'modernMqtt'],
   'modern, HTTP': ['modernHttp', 'modernSocket'],
 };
 
 export function concerns({ clients, servers }: Limit, client: ClientName, server: ServerName): boolean {
-  return servers.includes(server) && (clients?.includes(client) ?? true);
+  return (servers?.includes(server) ?? true) && (clients?.includes(client) ?? true);
 }
 
 type Row = readonly string[];
@@ -65,8 +66,9 @@ function inRanges(numbers: readonly number[]): string {
 }
 
 function renderLimits(): string {
-  return LIMITS.map(({ servers, features, why, seen }, index) => {
-    const titles = servers.map((server) => SERVERS[server].title);
+  return LIMITS.map(({ clients = [], servers, features, why, seen }, index) => {
+    const ofClients = clients.map((client) => `clients over ${CLIENTS[client].title}`);
+    const titles = servers?.map((server): string => SERVERS[server].title) ?? ofClients;
     const kinds = titles.filter((title) => !titles.some((other) => title.startsWith(`${other},`)));
     const missing = features.map((feature) => uncapitalized(FEATURES[feature].title)).join('; ');
     return `${index + 1}. **${kinds.join('; ')}**: ${missing}. ${capitalized(why)}: ${seen}.`;

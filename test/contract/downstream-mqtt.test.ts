@@ -9,7 +9,7 @@ import { openBrokerSocket } from '../../src/mqtt/open-socket.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { initialize, textOf } from '../support/legacy-clients.ts';
-import { type Mosquitto, startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
+import { type Mosquitto, PATIENT_BROKER, startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { type ContractClient, testDownstreamContract } from './downstream-contract.ts';
 import { Inbox } from './inbox.ts';
 
@@ -116,7 +116,7 @@ else {
     usedIds: 'dropped',
     async start(t) {
       const harness = await startHttpHarness(t);
-      const broker = await startMosquitto({ settings: ['allow_anonymous true', 'max_queued_messages 0'] });
+      const broker = await startMosquitto(PATIENT_BROKER);
       const endpoint = await offer(harness, broker);
       t.teardown(async () => {
         await endpoint.close(new BridgeError('ERR_SESSION_CLOSED', 'The test is over.')).catch(() => {});

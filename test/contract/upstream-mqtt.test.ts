@@ -1,6 +1,6 @@
 import test from 'ava';
 import { asSessionDialer } from '../../src/upstream/connection.ts';
-import { startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
+import { PATIENT_BROKER, startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { startAdaptedServer } from '../support/mqtt-adapter.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { dialMqtt, targetAt } from '../upstream/mqtt/dial.ts';
@@ -13,8 +13,7 @@ else {
   testUpstreamContract(test, {
     name: 'MQTT',
     async start() {
-      // What it queues for a connection that is paused is not dropped.
-      const broker = await startMosquitto({ settings: ['allow_anonymous true', 'max_queued_messages 0'] });
+      const broker = await startMosquitto(PATIENT_BROKER);
       const server = await startAdaptedServer({
         url: broker.url,
         serverId: 'one',

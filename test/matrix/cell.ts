@@ -53,7 +53,12 @@ export class Cell {
   /** Over HTTP the modern era cancels by closing a stream, which says nothing. */
   get hasMessageForCancellation(): boolean {
     const isMute = ({ era, over }: { readonly era: Era; readonly over: string }) =>
-      era === 'modern' && over !== 'stdio' && over !== 'stream' && over !== 'webSocket' && over !== 'grpc';
+      era === 'modern' &&
+      over !== 'stdio' &&
+      over !== 'stream' &&
+      over !== 'webSocket' &&
+      over !== 'grpc' &&
+      over !== 'mqtt';
     return !isMute(CLIENTS[this.client]) && !isMute(SERVERS[this.server]);
   }
 

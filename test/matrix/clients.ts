@@ -12,6 +12,7 @@ import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/webso
 import type { Transport as LegacyTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { REPOSITORY } from '../support/bridge.ts';
 import { openStream, transportOverGrpc } from '../support/grpc-peers.ts';
+import { MqttClientTransport } from '../support/mqtt-client-transport.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
@@ -47,7 +48,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream' | 'webSocket' | 'grpc';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream' | 'webSocket' | 'grpc' | 'mqtt';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -96,6 +97,23 @@ export const CLIENTS = {
     over: 'grpc',
     connect: (endpoint, options) =>
       ModernClient.connect(openGrpc(endpoint) as ModernTransport, { ...options, negotiation: 'modern' }),
+  },
+  mqtt: {
+    title: 'MQTT',
+    era: 'legacy',
+    over: 'mqtt',
+    connect: (endpoint, options) =>
+      LegacyClient.connect(new MqttClientTransport(urlOf(endpoint)) as LegacyTransport, options),
+  },
+  modernMqtt: {
+    title: 'modern MQTT',
+    era: 'modern',
+    over: 'mqtt',
+    connect: (endpoint, options) =>
+      ModernClient.connect(new MqttClientTransport(urlOf(endpoint)) as ModernTransport, {
+        ...options,
+        negotiation: 'modern',
+      }),
   },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },

@@ -1,4 +1,5 @@
 import type { TestFn } from 'ava';
+import { WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { Cell } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
 import { findHindrance } from './limits.ts';
@@ -55,7 +56,14 @@ const haveOneCarrier = (client: ClientName, server: ServerName): boolean =>
 const couldMixUpClients = (client: ClientName, server: ServerName): boolean =>
   CLIENTS[client].over !== 'stdio' || server === 'stateful' || server === 'modernHttp';
 
+/** Why this machine cannot try a pair; undefined: it can. */
+function whyNotHere({ client, server }: Cell): string | undefined {
+  return CLIENTS[client].over === 'mqtt' || SERVERS[server].over === 'mqtt' ? WHY_NO_MOSQUITTO : undefined;
+}
+
 export function testCell(test: TestFn, cell: Cell, scenarios: readonly Scenario[]): void {
+  const why = whyNotHere(cell);
+  if (why !== undefined) return test.skip(`${cell.title} (not here: ${why})`, (t) => t.fail());
   for (const scenario of scenarios) register(test, scenario, cell);
   test.after.always(`end ${cell.title}`, () => cell.stop());
 }

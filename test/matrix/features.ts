@@ -192,6 +192,14 @@ export const FEATURES = {
       'legacy → modern': translated(),
     },
   },
+  ownChanges: {
+    title: 'Changes of lists told to the sessions that have them only',
+    outcomes: {
+      ...sameEras,
+      'modern → legacy': translated(),
+      'legacy → modern': translated(),
+    },
+  },
   session: {
     title: 'State between requests',
     outcomes: {

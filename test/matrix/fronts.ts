@@ -10,6 +10,7 @@ import {
   readLog,
   startBridge,
 } from '../support/bridge.ts';
+import { PATIENT_BROKER, startMosquitto } from '../support/mosquitto.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { atSocket, CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
@@ -37,6 +38,7 @@ export async function startFront(
 ): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
   if (kind.over === 'socket') return serveAtSocket(kind, target, options);
+  if (kind.over === 'mqtt') return serveAtBroker(kind, target, options);
   if (kind.over !== 'stdio') return serve(kind, target, { bridge: options, at: undefined });
   return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target], options);
 }
@@ -45,7 +47,7 @@ export async function startFront(
 export async function startDirectly(client: ClientName, target: readonly string[]): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
   if (kind.over === 'stdio') return new StdioFront(kind, target.slice(1));
-  const [url = ''] = target;
+  const url = target.at(-1) ?? '';
   const endpoint: Endpoint = kind.over === 'socket' ? atSocket(url) : { kind: 'url', url: new URL(url) };
   return { logs: [], connect: (options) => kind.connect(endpoint, options), processes: () => [], stop: async () => {} };
 }
@@ -132,6 +134,20 @@ async function serveAtSocket(kind: ClientKind, target: readonly string[], bridge
   }
 }
 
+/** `mcp-portage serve --dial …`, one for all clients of a broker. */
+async function serveAtBroker(kind: ClientKind, target: readonly string[], bridge: BridgeOptions): Promise<Front> {
+  const broker = await startMosquitto(PATIENT_BROKER);
+  const url = `${broker.url}/matrix/bridge`;
+  try {
+    const at: Endpoint = { kind: 'url', url: new URL(url) };
+    const front = await serve(kind, ['--dial', url, ...target], { bridge, at });
+    return { ...front, stop: () => front.stop().finally(broker.stop) };
+  } catch (error) {
+    await broker.stop();
+    throw error;
+  }
+}
+
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(
   kind: ClientKind,
@@ -140,8 +156,8 @@ async function serve(
 ): Promise<Front> {
   const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
   const grpc = kind.over === 'grpc' ? ['--grpc', '127.0.0.1:0'] : [];
-  // Behind a byte stream there is one for each connection, too.
-  const pool = target.includes('--') || target[0]?.startsWith('tcp:') === true ? POOL : [];
+  // Behind a byte stream and at a broker there is one for each connection, too.
+  const pool = target.includes('--') || /^(tcp|mqtt):/.test(target.at(-1) ?? '') ? POOL : [];
   const bridge = await startBridge([...stream, ...grpc, ...pool, ...target], options);
   const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {

@@ -2,10 +2,12 @@ import { CLIENTS, type ClientName } from './clients.ts';
 import { crossingOf, FEATURES, type Feature, type Outcome } from './features.ts';
 import { SERVERS, type ServerName } from './servers.ts';
 
-/** A pair that cannot do what others of their eras can; without clients, whatever the client is. */
+/** A pair that cannot do what others of their eras can. */
 export interface Limit {
+  /** Without them, whatever the client is. */
   readonly clients?: readonly ClientName[];
-  readonly servers: readonly ServerName[];
+  /** Without them, whatever the server is. */
+  readonly servers?: readonly ServerName[];
   readonly features: readonly Feature[];
   readonly why: string;
   /** By each side. */
@@ -13,11 +15,20 @@ export interface Limit {
 }
 
 /** Of the modern era, several of which a bridge serves at once. */
-const MODERN_SERVED = ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket', 'modernGrpc'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket', 'grpc'] as const;
+const MODERN_SERVED = [
+  'modernHttp',
+  'modernSocket',
+  'autoHttp',
+  'modernWebSocket',
+  'modernGrpc',
+  'modernMqtt',
+] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket', 'grpc', 'mqtt'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'grpc', 'json'] as const;
+const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'grpc', 'mqtt', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
+/** The capability topic of an instance. */
+const TOLD_TO_ALL = 'MCP over MQTT tells all clients of an instance at once that a list has changed';
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
 export const LIMITS: readonly Limit[] = [
@@ -67,10 +78,22 @@ export const LIMITS: readonly Limit[] = [
   },
   {
     clients: MODERN_SERVED,
-    servers: ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc'],
+    servers: ['modernStdio', 'modernStream', 'modernWebSocket', 'modernGrpc', 'modernMqtt'],
     features: ['manyLogging'],
     why: 'one process or connection serves all clients, and does not say which call a message is about',
     seen: 'ambiguous messages are dropped',
+  },
+  {
+    servers: ['mqtt'],
+    features: ['ownChanges'],
+    why: TOLD_TO_ALL,
+    seen: 'a client reads its own list again, and finds it as it was',
+  },
+  {
+    clients: ['mqtt'],
+    features: ['ownChanges'],
+    why: TOLD_TO_ALL,
+    seen: 'a client reads its own list again, and finds it as it was',
   },
 ];
 
@@ -98,5 +121,5 @@ export function findHindrance(
 }
 
 function appliesTo({ clients, servers }: Limit, client: ClientName, server: ServerName): boolean {
-  return servers.includes(server) && (clients?.includes(client) ?? true);
+  return (servers?.includes(server) ?? true) && (clients?.includes(client) ?? true);
 }

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInetd } from '../support/inetd.ts';
+import { PATIENT_BROKER, startMosquitto } from '../support/mosquitto.ts';
+import { startAdaptedServer } from '../support/mqtt-adapter.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
@@ -65,7 +67,7 @@ export const startLegacyGrpc = () => startServerProcess(LEGACY, ['grpc']);
 
 export const startModernGrpc = () => startServerProcess(MODERN, ['grpc']);
 
-/** For each connection to a byte stream; its processes keep one record, in this folder. */
+/** For each connection to a byte stream or broker; its processes keep one record, in this folder. */
 export const inetdProgram = (era: Era, folder: string): readonly string[] => [
   process.execPath,
   era === 'legacy' ? LEGACY : MODERN,
@@ -89,6 +91,8 @@ export const SERVERS = {
     start: async () => running(await startLegacyWebSocket()),
   },
   grpc: { title: 'gRPC', era: 'legacy', over: 'grpc', start: async () => overGrpc(await startLegacyGrpc()) },
+  mqtt: atBroker('MQTT', 'legacy'),
+  modernMqtt: atBroker('modern MQTT', 'modern'),
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
   stream: onStream('byte stream', 'legacy'),
   modernStream: onStream('modern byte stream', 'modern'),
@@ -116,7 +120,7 @@ export const SERVERS = {
 export type ServerName = keyof typeof SERVERS;
 
 /** Beside the transports that MCP defines. */
-export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket', 'grpc'];
+export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket', 'grpc', 'mqtt'];
 
 export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
 
@@ -144,6 +148,28 @@ function onStream(title: string, era: Era): ServerKind {
       const inetd = await startInetd(inetdProgram(era, folder));
       const stop = () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true }));
       return { target: [`tcp://127.0.0.1:${inetd.port}`], look: undefined, stop };
+    },
+  };
+}
+
+/** A process for each session. That a server is modern has to be said, as it hears nothing that could find it out. */
+function atBroker(title: string, era: Era): ServerKind {
+  return {
+    title,
+    era,
+    over: 'mqtt',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const broker = await startMosquitto(PATIENT_BROKER);
+      const place = { url: broker.url, serverId: 'matrix-1', serverName: 'matrix/server' };
+      const adapted = await startAdaptedServer({ ...place, command: inetdProgram(era, folder) });
+      const target = [...(era === 'modern' ? ['--protocol', 'modern'] : []), `${place.url}/${place.serverName}`];
+      const stop = async (): Promise<void> => {
+        await adapted.close();
+        await broker.stop();
+        await rm(folder, { recursive: true, force: true });
+      };
+      return { target, look: undefined, stop };
     },
   };
 }

@@ -36,6 +36,9 @@ export interface MosquittoOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
+/** What the broker queues for a connection that is paused is not dropped. */
+export const PATIENT_BROKER: MosquittoOptions = { settings: ['allow_anonymous true', 'max_queued_messages 0'] };
+
 export async function startMosquitto({
   settings = ['allow_anonymous true'],
   files = {},

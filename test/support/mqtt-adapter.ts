@@ -1,4 +1,4 @@
-/** Joins a server that is a program with a broker, as the SDKs for MQTT do: a process for each client that initializes. */
+/** Joins a server that is a program with a broker, as the SDKs for MQTT do: a process for each client that opens a session. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { connectAsync } from 'mqtt';
@@ -50,7 +50,8 @@ export async function startAdaptedServer({
     await client.subscribeAsync(topicsOf(clientId), { qos: 1, nl: true });
     child.stdin.on('error', () => {});
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const isChange = line.includes('/list_changed"');
+      // Modern changes are those of one subscription, which its client alone knows.
+      const isChange = line.includes('/list_changed"') && !line.includes('/subscriptionId"');
       publish(isChange ? `$mcp-server/capability/${serverId}/${serverName}` : rpc, line);
     });
     child.once('exit', () => {
@@ -68,7 +69,10 @@ export async function startAdaptedServer({
     const line = `${payload.toString()}\n`;
     if (topic === control) {
       const clientId = packet.properties?.userProperties?.['MCP-MQTT-CLIENT-ID'];
-      if (typeof clientId === 'string')
+      const known = typeof clientId === 'string' ? processes.get(clientId) : undefined;
+      // A modern client sends all here until it has an answer.
+      if (known !== undefined && !line.includes('"initialize"')) known.stdin?.write(line);
+      else if (typeof clientId === 'string')
         void open(clientId).then(
           ({ stdin }) => stdin?.write(line),
           () => {},

@@ -116,7 +116,7 @@ export const TWO_CLIENTS: readonly Scenario[] = [
   },
   {
     title: 'two clients have lists of their own',
-    needs: ['ownSession', 'betweenCalls'],
+    needs: ['ownSession', 'betweenCalls', 'ownChanges'],
     async run(t, cell) {
       const [first, second] = [await cell.connected('first'), await cell.connected('second')];
       await first.callTool('grow', { list: 'tools', name: 'only of the first' });

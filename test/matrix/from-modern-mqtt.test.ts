@@ -1,0 +1,4 @@
+import test from 'ava';
+import { testMatrixOf } from './define-matrix.ts';
+
+testMatrixOf(test, 'modernMqtt');
