@@ -111,8 +111,6 @@ const HABITS: Readonly<Record<string, string>> = {
   reload: 'leave it out: the file of --config is read again when it changes.',
   restart: 'leave it out: a server that has exited is started again for the next client.',
   username: PASSWORD,
-  user: PASSWORD,
-  password: PASSWORD,
   proxy: PROXY,
   'http-proxy': PROXY,
   'https-proxy': PROXY,

@@ -104,7 +104,7 @@ test('help is an overview, or about a command, a group of options or everything'
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, pin, info, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, replay, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
+    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, view, login, logout, pin, info, the groups of options config, listen, endpoints, access, hubs, cluster, protocol, server, replay, remote, oauth, sessions, limits, observing, logging, the codes of errors, and groups and all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);
@@ -249,7 +249,7 @@ test('a word after the URL, such as a port of mcp-remote, is not a command', (t)
 test('the scheme of a URL says how it is reached; others are named', (t) => {
   t.regex(
     refusal('connect', 'file:///etc/passwd'),
-    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, wss:\/\/, ws:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/ or tls:\/\//,
+    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, wss:\/\/, ws:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/, tls:\/\/, grpc:\/\/, grpcs:\/\/, mqtt:\/\/ or mqtts:\/\//,
   );
   t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
 });

@@ -141,6 +141,9 @@ Listening (serve)
   --stream <address>                   Serve newline-delimited JSON at tcp://host:port or
                                        unix:///path, with name= before it if there are several
                                        servers (repeatable)
+  --grpc <address>                     Serve gRPC (mcp.transport.v1.Mcp) at host:port, with name=
+                                       before it if there are several servers; in place of a port
+                                       unless one is given as well (repeatable)
   --tls-cert <file>                    Serve https with this certificate chain (PEM file)
   --tls-key <file>                     Private key of the certificate (PEM file)
 
@@ -174,9 +177,9 @@ Access (serve)
   --auth-scope <scope>                 Scope those tokens must have (repeatable)
 
 Calling hubs (serve)
-  --dial <url>                         Connect to this WebSocket URL and serve the clients there, as
-                                       from behind a router; env:NAME or file:path holds a URL that
-                                       contains a key (repeatable)
+  --dial <url>                         Connect to this WebSocket or MQTT URL and serve the clients
+                                       there, as from behind a router; env:NAME or file:path holds a
+                                       URL that contains a key or password (repeatable)
   --dial-header <Name: value>          Send this header to the hub; \${NAME} takes a value from the
                                        environment (repeatable)
   --dial-token <source>                Send the bearer token in env:NAME or file:path to the hub
@@ -247,6 +250,9 @@ Remote servers (URL)
   --forward-header <name>              Pass this header of the client's requests on to the server,
                                        renamed if written as 'Name: Other'; no others are
                                        (repeatable)
+  --user <name>                        User name for the broker of the server
+  --password <env:NAME|file:PATH>      Where the password for the broker is: a variable, or a file
+                                       that is read with each connection
   --ca <file>                          Trust these certificate authorities (PEM file) instead of the
                                        built-in ones
   --client-cert <file>                 Client certificate to present to the server (PEM file)

@@ -130,6 +130,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'a second': ['observe/status/status-stream.ts', 'UPDATE_MS'],
     '300 characters': ['observe/status/server-records.ts', 'MAX_TEXT_LENGTH'],
     '4 MiB': ['recording/message-feed.ts', 'maxBytes'],
+    '1 MiB': ['observe/status/page/messages.browser.js', 'MAX_GROUP_LENGTH'],
   },
   'docs/reference/usage-report.md': {
     'five seconds': ['observe/usage/usage-file.ts', 'WRITE_EVERY_MS'],

@@ -130,7 +130,7 @@ test('all mistakes are told at once, in the order of the file', async (t) => {
     "c": {"command": "x"},
     "c": {"command": "x"},
     "d": {"command": "x", "args": ["\${NOT_SET}"], "env": {"A=B": "c"}, "envFile": "none", "disabledTools": 1},
-    "e": {"url": "https://x.example", "type": "grpc", "headers": {"A:": "b"}}
+    "e": {"url": "https://x.example", "type": "amqp", "headers": {"A:": "b"}}
   }}`;
   t.deepEqual(
     (await mistakes(file)).map((line) => line.split(': ', 2).join(' ')),

@@ -238,7 +238,7 @@ for (const [portage, refusal] of [
   [{ shutdownGrace: 1 }, 'shutdownGrace: is no matter of one server; it belongs to the key portage at the top.'],
   [
     { ca: 'x' },
-    'ca: is for a server that is reached by its URL or reached over a byte stream or reached through a broker of MQTT; this one is started as a command.',
+    'ca: is for a server that is reached by its URL or reached over a byte stream or reached over gRPC or reached through a broker of MQTT; this one is started as a command.',
   ],
   [{ pty: 1 }, 'pty: expected true or false, got a number.'],
   [{ isolation: null }, 'isolation: expected a string or a number, got null.'],
@@ -273,7 +273,7 @@ for (const [portage, refusal] of [
 
 test('in the entry of a server with a URL, what is about processes is refused', async (t) => {
   t.deepEqual(await refusals({ isolation: 'shared' }, { url: 'https://a.example' }), [
-    'isolation: is for a server that is started as a command or reached over a byte stream or reached through a broker of MQTT; this one is reached by its URL.',
+    'isolation: is for a server that is started as a command or reached over a byte stream or reached over gRPC or reached through a broker of MQTT; this one is reached by its URL.',
   ]);
 });
 
@@ -311,6 +311,12 @@ test('every option has its place', (t) => {
     'url',
     'all',
     'since',
+    'follow',
+    'errors',
+    'method',
+    'client',
+    'server',
+    'full',
     'accept',
     'for',
   ]);

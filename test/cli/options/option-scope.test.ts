@@ -266,14 +266,14 @@ test(
   'serve',
   'url',
   'isolation',
-  '--isolation is for a server that is started as a command or reached over a byte stream or reached through a broker of MQTT; this one runs already and is reached by its URL. Leave it out.',
+  '--isolation is for a server that is started as a command or reached over a byte stream or reached over gRPC or reached through a broker of MQTT; this one runs already and is reached by its URL. Leave it out.',
 );
 test(
   refuses,
   'connect',
   'command',
   'keepAlive',
-  '--keep-alive is for a server that is reached by its URL or reached over a byte stream; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+  '--keep-alive is for a server that is reached by its URL or reached over a byte stream or reached over gRPC; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
 );
 test(
   refuses,
