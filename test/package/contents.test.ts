@@ -17,7 +17,6 @@ const CONTENTS = [
   'bin/package.json',
   'dist/THIRD-PARTY-LICENSES.txt',
   'dist/aggregate.cjs',
-  'dist/search.cjs',
   'dist/bridge.cjs',
   'dist/cli.cjs',
   'dist/clients.cjs',
@@ -28,6 +27,7 @@ const CONTENTS = [
   'dist/got.cjs',
   'dist/grpc.cjs',
   'dist/help.cjs',
+  'dist/info.cjs',
   'dist/ioredis.cjs',
   'dist/json-tree.cjs',
   'dist/library-functions.cjs',
@@ -36,13 +36,17 @@ const CONTENTS = [
   'dist/library.d.mts',
   'dist/library.mjs',
   'dist/login.cjs',
+  'dist/mqtt.cjs',
   'dist/oauth4webapi.cjs',
   'dist/observe.cjs',
   'dist/pins.cjs',
   'dist/probe.cjs',
   'dist/prom-client.cjs',
+  'dist/recording.cjs',
   'dist/remote.cjs',
+  'dist/replay.cjs',
   'dist/replicas.cjs',
+  'dist/search.cjs',
   'dist/seldom.cjs',
   'dist/shared-files.cjs',
   'dist/shared.cjs',
@@ -52,6 +56,8 @@ const CONTENTS = [
   'dist/toml-tree.cjs',
   'dist/top.cjs',
   'dist/traces.cjs',
+  'dist/view.cjs',
+  'dist/watch.cjs',
   'dist/ws.cjs',
   'dist/yaml-tree.cjs',
   'docs/guide/security.md',
@@ -60,8 +66,8 @@ const CONTENTS = [
   'man/mcp-portage.1',
   'package.json',
 ];
-/** Of the archive, which is what `npx` fetches; it is 1.3 MB. */
-const MAX_BYTES = 1_325_000;
+/** Of the archive, which is what `npx` fetches; it is 1.45 MB. */
+const MAX_BYTES = 1_475_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-contents-'));
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
