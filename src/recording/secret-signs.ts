@@ -9,17 +9,17 @@ const SIGNS: readonly (readonly [word: string, rarePair: number])[] = [
     ['pass', 2],
     ['secret', 2],
     ['key', 1],
-    ['authori', 3],
+    ['authori', 0],
     ['cookie', 2],
   ] as const),
   ...([
-    ['requeststate', 2],
-    ['request_state', 2],
-    ['request-state', 2],
+    ['requeststate', 1],
+    ['request_state', 1],
+    ['request-state', 1],
   ] as const),
   ...([
-    ['bearer', 3],
-    ['basic', 2],
+    ['bearer', 0],
+    ['basic', 0],
     ['://', 1],
     [':\\/', 0],
     ['\\u', 0],
@@ -83,23 +83,22 @@ const UPPER_Z = 0x5a;
 /** From a capital letter to its small one. */
 const TO_SMALL = 0x20;
 
-/** The signs by their rare pairs, in each mix of small and capital letters. */
-const BY_PAIR = new Map<number, readonly (readonly [word: string, rarePair: number])[]>();
-/** For each pair of bytes, 1 if a sign has it. */
-const IS_PAIR = new Uint8Array(0x1_00_00);
+type Sign = (typeof SIGNS)[number];
+
+/** Signs with the same rare pair. The first list is empty, for all other pairs. */
+const LISTS: Sign[][] = [[]];
+/** For each pair of bytes, in any mix of small and capital letters, the index of its list. */
+const LIST_OF = new Uint8Array(0x1_00_00);
 for (const sign of SIGNS) {
   const [word, at] = sign;
-  for (const first of bothCases(word.charCodeAt(at))) {
-    for (const second of bothCases(word.charCodeAt(at + 1))) {
-      const pair = (first << 8) | second;
-      BY_PAIR.set(pair, [...(BY_PAIR.get(pair) ?? []), sign]);
-      IS_PAIR[pair] = 1;
-    }
-  }
+  const pairs = bothCases(word.charCodeAt(at)).flatMap((first) =>
+    bothCases(word.charCodeAt(at + 1)).map((second) => (first << 8) | second),
+  );
+  const [pair = 0] = pairs;
+  const index = LIST_OF[pair] || LISTS.push([]) - 1;
+  LISTS[index]?.push(sign);
+  for (const each of pairs) LIST_OF[each] = index;
 }
-
-/** Reads one character code, or one byte of UTF-8. Outside of the text it returns anything but the code of a character. */
-type CodeAt = (index: number) => number;
 
 /** False if the text holds no secret that could be recognized. Nearly all of the cost of a usual message is such a loop. */
 export function mayHoldSecret(text: string): boolean {
@@ -107,7 +106,8 @@ export function mayHoldSecret(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     // A code beyond 255 may look like a pair that it is none of, which costs one comparison.
     pair = ((pair << 8) | text.charCodeAt(at)) & 0xffff;
-    if (IS_PAIR[pair] === 1 && isSign((index) => text.charCodeAt(index), pair, at - 1)) return true;
+    const list = LIST_OF[pair] as number; // an entry for each 16 bits
+    if (list !== 0 && isSignInText(text, list, at - 1)) return true;
   }
   return false;
 }
@@ -117,13 +117,27 @@ export function mayBytesHoldSecret(text: Uint8Array): boolean {
   let pair = 0;
   for (let at = 0; at < text.length; at += 1) {
     pair = ((pair << 8) | (text[at] as number)) & 0xffff; // at < length
-    if (IS_PAIR[pair] === 1 && isSign((index) => text[index] ?? -1, pair, at - 1)) return true;
+    const list = LIST_OF[pair] as number; // an entry for each 16 bits
+    if (list !== 0 && isSignInBytes(text, list, at - 1)) return true;
   }
   return false;
 }
 
-function isSign(codeAt: CodeAt, pair: number, pairAt: number): boolean {
-  for (const [word, at] of BY_PAIR.get(pair) ?? []) {
+/** Reads one character code, or one byte of UTF-8. Outside of the text it returns anything but the code of a character. */
+type CodeAt = (index: number) => number;
+
+// The closures are made outside of the loops, which would read a captured text far more slowly.
+
+function isSignInText(text: string, list: number, pairAt: number): boolean {
+  return isSign((index) => text.charCodeAt(index), list, pairAt);
+}
+
+function isSignInBytes(text: Uint8Array, list: number, pairAt: number): boolean {
+  return isSign((index) => text[index] ?? -1, list, pairAt);
+}
+
+function isSign(codeAt: CodeAt, list: number, pairAt: number): boolean {
+  for (const [word, at] of LISTS[list] ?? []) {
     const start = pairAt - at;
     if (!isAt(codeAt, start, word)) continue;
     if (!HARMLESS.endsWith(word) || !isAt(codeAt, start + word.length - HARMLESS.length, HARMLESS)) return true;
