@@ -4,7 +4,7 @@
  */
 import { HIDDEN } from './recorded-message.ts';
 import { isSecretName } from './secret-names.ts';
-import { mayHoldSecret } from './secret-signs.ts';
+import { mayBytesHoldSecret } from './secret-signs.ts';
 import { type HiddenText, hideInText } from './secret-texts.ts';
 
 /**
@@ -65,11 +65,13 @@ const VALUES: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'enumNa
 const MAX_DEPTH = 1000;
 
 /**
- * Hides secrets in a message, or in the beginning of its payload. A text that is cut off is read as far as it goes.
+ * Returns the text of a message, or of the beginning of its payload, with hidden secrets. A text that is cut off is read
+ * as far as it goes.
  * @param part `message`, or `payload` for the value of `params` or `result`, or `data` for that of `error`
  */
-export function hideSecrets(json: string, part: 'message' | 'payload' | 'data' = 'message'): HiddenText {
-  return mayHoldSecret(json) ? new SecretSearch(json).run(part) : { text: json, hidden: 0 };
+export function hideSecrets(json: Buffer, part: 'message' | 'payload' | 'data' = 'message'): HiddenText {
+  const text = json.toString('utf8');
+  return mayBytesHoldSecret(json) ? new SecretSearch(text).run(part) : { text, hidden: 0 };
 }
 
 /** One walk over a JSON text, without recursion. */

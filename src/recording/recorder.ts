@@ -23,7 +23,10 @@ export interface RecorderOptions {
 
 /** Time for which messages are collected, so that a batch of lines costs one write. */
 const COLLECT_MS = 50;
-/** Messages that are collected at most, and their bytes, since each may keep a larger buffer in memory. */
+/**
+ * Messages that are collected at most, and their bytes, since each may keep a larger buffer in memory. One more message
+ * may be larger than that.
+ */
 const MAX_COLLECTED = 256;
 const MAX_COLLECTED_BYTES = 256 * 1024;
 
@@ -80,11 +83,15 @@ export class Recorder implements Journal {
   }
 
   add({ frame, origin, tap, direction, call }: Omit<Entry, 'atMs'>): Entry {
+    // A message stays collected until the next one comes: by then its call is known, and its frame has passed the other
+    // side, so that it is shown once for both.
+    const isRepeated = this.#entries.at(-1)?.frame === frame;
+    const isFull = this.#bytes >= MAX_COLLECTED_BYTES && !isRepeated;
+    if (isFull || this.#entries.length >= MAX_COLLECTED) this.flush();
     const entry = { atMs: this.#options.wallClock(), frame, origin, tap, direction, call };
     this.#entries.push(entry);
-    this.#bytes += entry.frame.bytes.length;
-    if (this.#entries.length >= MAX_COLLECTED || this.#bytes >= MAX_COLLECTED_BYTES) this.flush();
-    else this.#cancelTimer ??= this.#options.clock.after(COLLECT_MS, () => this.flush());
+    if (!isRepeated) this.#bytes += frame.bytes.length;
+    this.#cancelTimer ??= this.#options.clock.after(COLLECT_MS, () => this.flush());
     return entry;
   }
 

@@ -88,7 +88,9 @@ export class RecordingFile implements RecordingSink {
   }
 
   take(lines: readonly string[]): void {
-    const batch = { bytes: Buffer.from(`${lines.join('\n')}\n`), lines: lines.length };
+    // Joining long lines as text first costs several times as much as joining their bytes.
+    const bytes = Buffer.concat(lines.map((line) => Buffer.from(`${line}\n`)));
+    const batch = { bytes, lines: lines.length };
     // A batch that is larger than the limit is taken if nothing else waits.
     const fits = this.#waiting.fits(batch) || this.#waiting.length === 0;
     if (this.#isClosed || !fits) return this.#drop(lines.length);

@@ -9,17 +9,17 @@ const SIGNS: readonly (readonly [word: string, rarePair: number])[] = [
     ['pass', 2],
     ['secret', 2],
     ['key', 1],
-    ['authori', 3],
+    ['authori', 0],
     ['cookie', 2],
   ] as const),
   ...([
-    ['requeststate', 2],
-    ['request_state', 2],
-    ['request-state', 2],
+    ['requeststate', 1],
+    ['request_state', 1],
+    ['request-state', 1],
   ] as const),
   ...([
-    ['bearer', 3],
-    ['basic', 2],
+    ['bearer', 0],
+    ['basic', 0],
     ['://', 1],
     [':\\/', 0],
     ['\\u', 0],
@@ -78,48 +78,86 @@ const SIGNS: readonly (readonly [word: string, rarePair: number])[] = [
 /** A name that most requests of many clients have. It ends with a sign, and is no secret. */
 const HARMLESS = 'progresstoken';
 
-const ASCII = 128;
-/** Small letters by character code. */
-const SMALL = new Uint8Array(ASCII);
-for (let code = 0; code < ASCII; code += 1) SMALL[code] = String.fromCharCode(code).toLowerCase().charCodeAt(0);
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
+/** From a capital letter to its small one. */
+const TO_SMALL = 0x20;
 
-/** The signs by their rare pairs, and for each pair of characters whether there are any. */
-const BY_PAIR = new Map<number, (readonly [word: string, rarePair: number])[]>();
-const IS_PAIR = new Uint8Array(ASCII * ASCII);
+type Sign = (typeof SIGNS)[number];
+
+/** Signs with the same rare pair. The first list is empty, for all other pairs. */
+const LISTS: Sign[][] = [[]];
+/** For each pair of bytes, in any mix of small and capital letters, the index of its list. */
+const LIST_OF = new Uint8Array(0x1_00_00);
 for (const sign of SIGNS) {
   const [word, at] = sign;
-  const pair = word.charCodeAt(at) * ASCII + word.charCodeAt(at + 1);
-  BY_PAIR.set(pair, [...(BY_PAIR.get(pair) ?? []), sign]);
-  IS_PAIR[pair] = 1;
+  const pairs = bothCases(word.charCodeAt(at)).flatMap((first) =>
+    bothCases(word.charCodeAt(at + 1)).map((second) => (first << 8) | second),
+  );
+  const [pair = 0] = pairs;
+  const index = LIST_OF[pair] || LISTS.push([]) - 1;
+  LISTS[index]?.push(sign);
+  for (const each of pairs) LIST_OF[each] = index;
 }
 
-/** False if the text holds no secret that could be recognized. Nearly all of the cost of a usual message is this loop. */
+/** False if the text holds no secret that could be recognized. Nearly all of the cost of a usual message is such a loop. */
 export function mayHoldSecret(text: string): boolean {
-  let previous = 0;
+  let pair = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    const small = code < ASCII ? (SMALL[code] as number) : 0; // 128 entries
-    const pair = previous * ASCII + small;
-    if (IS_PAIR[pair] === 1 && isSign(text, pair, at - 1)) return true;
-    previous = small;
+    // A code beyond 255 may look like a pair that it is none of, which costs one comparison.
+    pair = ((pair << 8) | text.charCodeAt(at)) & 0xffff;
+    const list = LIST_OF[pair] as number; // an entry for each 16 bits
+    if (list !== 0 && isSignInText(text, list, at - 1)) return true;
   }
   return false;
 }
 
-function isSign(text: string, pair: number, pairAt: number): boolean {
-  for (const [word, at] of BY_PAIR.get(pair) ?? []) {
+/** The same of a text in UTF-8. Bytes are read several times faster than the characters of a string. */
+export function mayBytesHoldSecret(text: Uint8Array): boolean {
+  let pair = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    pair = ((pair << 8) | (text[at] as number)) & 0xffff; // at < length
+    const list = LIST_OF[pair] as number; // an entry for each 16 bits
+    if (list !== 0 && isSignInBytes(text, list, at - 1)) return true;
+  }
+  return false;
+}
+
+/** Reads one character code, or one byte of UTF-8. Outside of the text it returns anything but the code of a character. */
+type CodeAt = (index: number) => number;
+
+// The closures are made outside of the loops, which would read a captured text far more slowly.
+
+function isSignInText(text: string, list: number, pairAt: number): boolean {
+  return isSign((index) => text.charCodeAt(index), list, pairAt);
+}
+
+function isSignInBytes(text: Uint8Array, list: number, pairAt: number): boolean {
+  return isSign((index) => text[index] ?? -1, list, pairAt);
+}
+
+function isSign(codeAt: CodeAt, list: number, pairAt: number): boolean {
+  for (const [word, at] of LISTS[list] ?? []) {
     const start = pairAt - at;
-    if (!isAt(text, start, word)) continue;
-    if (!HARMLESS.endsWith(word) || !isAt(text, start + word.length - HARMLESS.length, HARMLESS)) return true;
+    if (!isAt(codeAt, start, word)) continue;
+    if (!HARMLESS.endsWith(word) || !isAt(codeAt, start + word.length - HARMLESS.length, HARMLESS)) return true;
   }
   return false;
 }
 
-function isAt(text: string, start: number, word: string): boolean {
-  if (start < 0 || start + word.length > text.length) return false;
+function isAt(codeAt: CodeAt, start: number, word: string): boolean {
   for (let index = 0; index < word.length; index += 1) {
-    const code = text.charCodeAt(start + index);
-    if (code >= ASCII || SMALL[code] !== word.charCodeAt(index)) return false;
+    if (smallOf(codeAt(start + index)) !== word.charCodeAt(index)) return false;
   }
   return true;
+}
+
+/** Returns the small letter for a capital letter of ASCII, and any other code as it is. */
+function smallOf(code: number): number {
+  return code >= UPPER_A && code <= UPPER_Z ? code + TO_SMALL : code;
+}
+
+function bothCases(small: number): readonly number[] {
+  const capital = small - TO_SMALL;
+  return capital >= UPPER_A && capital <= UPPER_Z ? [small, capital] : [small];
 }

@@ -4,6 +4,7 @@ import { checkJson, type JsonLimits } from '../wire/json/check-json.ts';
 import { characterStart } from '../wire/json/cut-string.ts';
 import { skipValue } from '../wire/json/scan-json.ts';
 import { hideSecrets } from './hide-secrets.ts';
+import type { HiddenText } from './secret-texts.ts';
 
 export interface MessageFormat {
   readonly secrets: 'hidden' | 'kept';
@@ -31,8 +32,7 @@ export function showMessage(frame: Frame, format: MessageFormat): ShownMessage |
   const { bytes } = frame;
   if (bytes.length > format.maxMessageBytes) return cutMessage(frame, format);
   if (checkJson(bytes, READABLE) !== 'valid') return undefined;
-  const json = bytes.toString('utf8');
-  const { text, hidden } = format.secrets === 'kept' ? { text: json, hidden: 0 } : hideSecrets(json);
+  const { text, hidden } = format.secrets === 'kept' ? asWritten(bytes) : hideSecrets(bytes);
   return { text, hidden, isCut: false };
 }
 
@@ -46,11 +46,15 @@ function cutMessage({ bytes, kind, id, method, payloadStart }: Frame, format: Me
   const { maxMessageBytes, secrets } = format;
   const seen = bytes.subarray(payloadStart, payloadStart + maxMessageBytes + BEYOND_CUT_BYTES);
   const end = skipValue(seen, 0);
-  const json = seen.toString('utf8', 0, end === -1 ? characterStart(seen, 0, seen.length) : end);
+  const payload = seen.subarray(0, end === -1 ? characterStart(seen, 0, seen.length) : end);
   const part = kind === 'error' ? 'data' : 'payload';
-  const { text, hidden } = secrets === 'kept' ? { text: json, hidden: 0 } : hideSecrets(json, part);
+  const { text, hidden } = secrets === 'kept' ? asWritten(payload) : hideSecrets(payload, part);
   const shown = JSON.stringify(beginningOf(text, Math.max(0, maxMessageBytes - head.length)));
   return { text: `${head},"${isResponse ? kind : 'params'}":${shown}}`, hidden, isCut: true };
+}
+
+function asWritten(json: Buffer): HiddenText {
+  return { text: json.toString('utf8'), hidden: 0 };
 }
 
 function beginningOf(text: string, maxBytes: number): string {
