@@ -6,6 +6,7 @@ import {
   type Endpoint,
   type HttpTransport,
   openHttpClient,
+  startGrpcEndpoint,
   startHttpEndpoint,
   startSocketEndpoint,
   startStdioEndpoint,
@@ -47,6 +48,7 @@ export type Contender =
   | 'mcp-portage-socket'
   | 'mcp-portage-websocket'
   | 'mcp-portage-stream'
+  | 'mcp-portage-grpc'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -329,6 +331,23 @@ export const BYTE_STREAM: Case = {
   ],
 };
 
+/** The calls of Streamable HTTP beside one stream of HTTP/2, on which every message is framed three times. */
+export const GRPC: Case = {
+  name: 'grpc',
+  title: 'gRPC → stdio, beside Streamable HTTP',
+  ...besideStreamable({
+    name: 'mcp-portage-grpc',
+    ids: 'own',
+    start: () =>
+      startGrpcEndpoint((port) => portage('--port', '0', '--grpc', `127.0.0.1:${port}`, '--', ...server('legacy'))),
+  }),
+  absent: [
+    { name: 'supergateway', reason: 'it serves no gRPC' },
+    { name: 'mcp-proxy', reason: 'it serves no gRPC' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
 export const HTTP_SSE: Case = {
   name: 'http-sse',
   title: 'HTTP+SSE → stdio',
@@ -457,6 +476,7 @@ export const CASES = [
   HTTP_SSE,
   WEBSOCKET,
   BYTE_STREAM,
+  GRPC,
   MODERN,
   TRANSLATED,
   CONNECT,

@@ -29,7 +29,7 @@ export const SERVER_GROUPS: Readonly<Record<string, readonly ServerName[]>> = {
 };
 
 export function concerns({ clients, servers }: Limit, client: ClientName, server: ServerName): boolean {
-  return (servers?.includes(server) ?? true) && (clients?.includes(client) ?? true);
+  return servers.includes(server) && (clients?.includes(client) ?? true);
 }
 
 type Row = readonly string[];
@@ -66,9 +66,11 @@ function inRanges(numbers: readonly number[]): string {
 }
 
 function renderLimits(): string {
-  return LIMITS.map(({ clients = [], servers, features, why, seen }, index) => {
-    const ofClients = clients.map((client) => `clients over ${CLIENTS[client].title}`);
-    const titles = servers?.map((server): string => SERVERS[server].title) ?? ofClients;
+  return LIMITS.map(({ of, clients = [], servers, features, why, seen }, index) => {
+    const titles =
+      of === 'clients'
+        ? clients.map((client) => `Clients over ${CLIENTS[client].title}`)
+        : servers.map((server) => SERVERS[server].title);
     const kinds = titles.filter((title) => !titles.some((other) => title.startsWith(`${other},`)));
     const missing = features.map((feature) => uncapitalized(FEATURES[feature].title)).join('; ');
     return `${index + 1}. **${kinds.join('; ')}**: ${missing}. ${capitalized(why)}: ${seen}.`;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ownPort } from '../../test/support/own-port.ts';
 import type { Client, Identity } from '../load/client.ts';
+import { openGrpcClient } from '../load/grpc-client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamClient } from '../load/stream-client.ts';
@@ -38,6 +39,14 @@ export async function startSocketEndpoint(program: (socket: string) => Program):
   const started = startService(program(place));
   await waitForPlace(place, started);
   return { started, openClient: (identity) => openStreamableClient({ place, path: '/mcp' }, identity) };
+}
+
+/** Sessions of gRPC, at a port. */
+export async function startGrpcEndpoint(program: (port: number) => Program): Promise<Endpoint> {
+  const port = await ownPort();
+  const started = startService(program(port));
+  await waitForPlace(port, started);
+  return { started, openClient: (identity) => openGrpcClient(port, identity) };
 }
 
 /** Lines on a byte stream, at a port. */

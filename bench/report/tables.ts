@@ -20,6 +20,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-socket',
   'mcp-portage-websocket',
   'mcp-portage-stream',
+  'mcp-portage-grpc',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',

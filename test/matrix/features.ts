@@ -193,7 +193,7 @@ export const FEATURES = {
     },
   },
   ownChanges: {
-    title: 'Changes of lists told to the sessions that have them only',
+    title: 'Changes of lists of one session only',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(),

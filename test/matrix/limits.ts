@@ -6,8 +6,9 @@ import { SERVERS, type ServerName } from './servers.ts';
 export interface Limit {
   /** Without them, whatever the client is. */
   readonly clients?: readonly ClientName[];
-  /** Without them, whatever the server is. */
-  readonly servers?: readonly ServerName[];
+  readonly servers: readonly ServerName[];
+  /** Whose way it is. Default: that of the servers. */
+  readonly of?: 'clients';
   readonly features: readonly Feature[];
   readonly why: string;
   /** By each side. */
@@ -26,6 +27,8 @@ const MODERN_SERVED = [
 const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket', 'grpc', 'mqtt'] as const;
 /** Of the legacy era. */
 const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'grpc', 'mqtt', 'json'] as const;
+/** Of the legacy era. */
+const WITH_SESSIONS = [...ONE_STREAM, 'stateful', 'resumable', 'socket'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 /** The capability topic of an instance. */
 const TOLD_TO_ALL = 'MCP over MQTT tells all clients of an instance at once that a list has changed';
@@ -84,13 +87,16 @@ export const LIMITS: readonly Limit[] = [
     seen: 'ambiguous messages are dropped',
   },
   {
+    clients: LEGACY_CLIENTS,
     servers: ['mqtt'],
     features: ['ownChanges'],
     why: TOLD_TO_ALL,
     seen: 'a client reads its own list again, and finds it as it was',
   },
   {
+    of: 'clients',
     clients: ['mqtt'],
+    servers: WITH_SESSIONS,
     features: ['ownChanges'],
     why: TOLD_TO_ALL,
     seen: 'a client reads its own list again, and finds it as it was',
@@ -121,5 +127,5 @@ export function findHindrance(
 }
 
 function appliesTo({ clients, servers }: Limit, client: ClientName, server: ServerName): boolean {
-  return (servers?.includes(server) ?? true) && (clients?.includes(client) ?? true);
+  return servers.includes(server) && (clients?.includes(client) ?? true);
 }

@@ -51,7 +51,7 @@ export async function startAdaptedServer({
     child.stdin.on('error', () => {});
     createInterface({ input: child.stdout }).on('line', (line) => {
       // Modern changes are those of one subscription, which its client alone knows.
-      const isChange = line.includes('/list_changed"') && !line.includes('/subscriptionId"');
+      const isChange = methodOf(line).endsWith('/list_changed') && !line.includes('/subscriptionId"');
       publish(isChange ? `$mcp-server/capability/${serverId}/${serverName}` : rpc, line);
     });
     child.once('exit', () => {
@@ -71,7 +71,7 @@ export async function startAdaptedServer({
       const clientId = packet.properties?.userProperties?.['MCP-MQTT-CLIENT-ID'];
       const known = typeof clientId === 'string' ? processes.get(clientId) : undefined;
       // A modern client sends all here until it has an answer.
-      if (known !== undefined && !line.includes('"initialize"')) known.stdin?.write(line);
+      if (known !== undefined && methodOf(line) !== 'initialize') known.stdin?.write(line);
       else if (typeof clientId === 'string')
         void open(clientId).then(
           ({ stdin }) => stdin?.write(line),
@@ -104,4 +104,10 @@ export async function startAdaptedServer({
       await end();
     },
   };
+}
+
+/** Answers may contain messages, and what they contain is not what they are. */
+function methodOf(line: string): string {
+  const { method } = JSON.parse(line) as { readonly method?: unknown };
+  return typeof method === 'string' ? method : '';
 }

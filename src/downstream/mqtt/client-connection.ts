@@ -1,3 +1,4 @@
+import { findSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { INITIALIZE, isListChanged } from '../../mcp/vocabulary/methods.ts';
 import type { MqttConnection, Settlement } from '../../mqtt/connection.ts';
 import { rpcTopic, type ServerAddress, type UserProperties } from '../../mqtt/mcp-topics.ts';
@@ -115,7 +116,9 @@ export class MqttClientConnection implements MessageConnection {
     if (message.length <= MAX_CHANGE_BYTES && message.includes(LIST_CHANGED)) {
       const envelope = this.#scanner.scan(message);
       if (envelope?.method !== undefined && envelope.id === undefined && isListChanged(envelope.method)) {
-        return this.#options.tellAll(envelope.method, message);
+        // A change that names a subscription is for the client that has it.
+        const isForAll = findSubscriptionId(new Frame(message, envelope)) === undefined;
+        if (isForAll) return this.#options.tellAll(envelope.method, message);
       }
     }
     if (this.#state === 'opening') this.#noteAnswer(message);

@@ -1,3 +1,4 @@
+import { Client, type Transport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { connectAsync } from 'mqtt';
 import { type Bridge, startBridge } from '../../support/bridge.ts';
@@ -8,6 +9,7 @@ import {
   startMosquitto,
   WHY_NO_MOSQUITTO,
 } from '../../support/mosquitto.ts';
+import { MqttClientTransport } from '../../support/mqtt-client-transport.ts';
 import { startTestClient, type TestClient, type TestClientOptions } from '../../support/mqtt-peers.ts';
 import { type ScriptedBroker, startScriptedBroker } from '../../support/scripted-broker.ts';
 import { serverProgram } from '../../support/server-program.ts';
@@ -17,6 +19,7 @@ const mqtt = WHY_NO_MOSQUITTO === undefined ? test : test.skip;
 if (WHY_NO_MOSQUITTO !== undefined) test(`no broker: ${WHY_NO_MOSQUITTO}`, (t) => t.pass());
 
 const SERVER = serverProgram(new URL('../../fixtures/contract-server/server.js', import.meta.url));
+const MODERN_SERVER = serverProgram(new URL('../../matrix/servers/modern.js', import.meta.url));
 const NAME = 'demo/echo';
 
 async function broker(t: ExecutionContext, options?: MosquittoOptions): Promise<Mosquitto> {
@@ -164,6 +167,34 @@ mqtt('an initialize beyond the limit of sessions is answered with an error', asy
   const other = await join(t, at, { clientId: 'c2' });
   const answer = await other.initialize(serverId, NAME);
   t.regex((answer.error as { message: string }).message, /--max-sessions/);
+});
+
+mqtt('each modern client that listens to lists is told of a change in its own subscription', async (t) => {
+  const at = await broker(t);
+  const bridge = await startBridge(['--dial', `${at.url}/${NAME}`, '--', process.execPath, MODERN_SERVER, 'stdio']);
+  t.teardown(() => bridge.stop());
+  const told: string[] = [];
+  const open = async (name: string): Promise<Client> => {
+    const client = new Client({ name, version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    const transport = new MqttClientTransport(new URL(`${at.url}/${NAME}`));
+    await client.connect(transport as Transport);
+    t.teardown(() => client.close());
+    const { onmessage } = transport;
+    transport.onmessage = (message) => {
+      const id = /"io.modelcontextprotocol\/subscriptionId":"([^"]*)"/.exec(JSON.stringify(message))?.[1];
+      if (message.method === 'notifications/tools/list_changed') told.push(`${name}: ${id}`);
+      onmessage?.(message);
+    };
+    return client;
+  };
+  const [one, two] = [await open('one'), await open('two')];
+  await one.listen({ toolsListChanged: true });
+  // Clients count their subscriptions, and these two ids are not to be the same.
+  await (await two.listen({ promptsListChanged: true })).close();
+  await two.listen({ toolsListChanged: true });
+  await one.callTool({ name: 'grow', arguments: { list: 'tools', name: 'grown' } });
+  await waitFor(() => told.length >= 2);
+  t.deepEqual([...told].sort(), ['one: listen:0', 'two: listen:1']);
 });
 
 mqtt('a changed list goes to the capability topic, the change of a resource to its subscriber', async (t) => {
