@@ -1,6 +1,6 @@
 /** Joins a server that is a program with a broker, as the SDKs for MQTT do: a process for each client that opens a session. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { connectAsync } from 'mqtt';
 
 export interface AdaptedServerOptions {
@@ -49,7 +49,7 @@ export async function startAdaptedServer({
     const [rpc = ''] = topicsOf(clientId);
     await client.subscribeAsync(topicsOf(clientId), { qos: 1, nl: true });
     child.stdin.on('error', () => {});
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    onLine(child.stdout, (line) => {
       // Modern changes are those of one subscription, which its client alone knows.
       const isChange = methodOf(line).endsWith('/list_changed') && !line.includes('/subscriptionId"');
       publish(isChange ? `$mcp-server/capability/${serverId}/${serverName}` : rpc, line);
@@ -104,6 +104,16 @@ export async function startAdaptedServer({
       await end();
     },
   };
+}
+
+/** Lines end with a line feed alone; since Node 24, `readline` ends them with U+2028 and U+2029, too, which JSON may contain. */
+function onLine(stream: Readable, take: (line: string) => void): void {
+  let rest = '';
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    lines.forEach(take);
+  });
 }
 
 /** Answers may contain messages, and what they contain is not what they are. */

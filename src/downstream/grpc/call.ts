@@ -1,8 +1,10 @@
 import { IncomingMessage } from 'node:http';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { CONTENT_TYPE, ENCODING } from '../../grpc/session-service.ts';
 import { type GrpcStatus, statusOf, statusTrailers } from '../../grpc/status.ts';
+import { LAST_WORDS_MS } from './connection.ts';
 
 /** A call of gRPC as it arrives, before anything was answered. */
 export class GrpcCall {
@@ -10,8 +12,14 @@ export class GrpcCall {
   readonly path: string;
   /** The call as a request of HTTP/1.1, which admission judges and whose caller it names. Its body is never read. */
   readonly request: IncomingMessage;
+  readonly #clock: Clock;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+  constructor(
+    stream: ServerHttp2Stream,
+    { headers, rawHeaders }: { headers: IncomingHttpHeaders; rawHeaders: readonly string[] },
+    clock: Clock,
+  ) {
+    this.#clock = clock;
     this.stream = stream;
     this.path = headers[':path'] ?? '';
     this.request = toRequest(stream, rawHeaders);
@@ -44,11 +52,18 @@ export class GrpcCall {
     this.#answer({ [constants.HTTP2_HEADER_STATUS]: String(httpStatus) });
   }
 
-  /** The client may go on sending, and is told that nobody reads it. */
+  /**
+   * A client that goes on sending is told after a while that nobody reads it. Were it told at once, some releases of Node would drop
+   * the answer.
+   */
   #answer(headers: Record<string, string>): void {
     if (this.isOver) return;
-    this.stream.respond(headers, { endStream: true });
-    this.stream.close(constants.NGHTTP2_NO_ERROR);
+    const { stream } = this;
+    stream.respond(headers, { endStream: true });
+    // What arrives is discarded, but has to be read for its end to be noticed.
+    stream.resume();
+    const cancelTimer = this.#clock.after(LAST_WORDS_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    stream.once('close', cancelTimer);
   }
 }
 

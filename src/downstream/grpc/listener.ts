@@ -230,7 +230,7 @@ export class GrpcListener {
       connection.streams -= 1;
       connection.idleSinceMs = clock.now();
     });
-    const call = new GrpcCall(stream, headers, rawHeaders);
+    const call = new GrpcCall(stream, { headers, rawHeaders }, clock);
     if (headers[':method'] !== 'POST') return call.respond(405);
     if (!isGrpc(headers['content-type'])) return call.respond(415);
     switch (call.path) {

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import test, { type ExecutionContext } from 'ava';
+import { LAST_WORDS_MS } from '../../../src/downstream/grpc/connection.ts';
 import {
   FIRST_STREAM_MS,
   IDLE_MS,
@@ -22,6 +24,7 @@ import {
   openConnection,
   openFrames,
   prefixed,
+  SESSION_HEADERS,
   sessionHeaders,
 } from './raw-call.ts';
 
@@ -93,6 +96,18 @@ test('what is no gRPC is told so: another method, another content, another path,
     ],
   );
   t.is(bridge.server.connections.length, 0);
+});
+
+test('a client that sends on after it was refused is reset after a while, once it has its answer', async (t) => {
+  const bridge = await openGrpcBridge(t);
+  const stream = openConnection(t, bridge.port).request({ ...SESSION_HEADERS, ':path': '/mcp.transport.v1.Mcp/Other' });
+  const closed = new Promise((resolve) => stream.on('close', () => resolve(stream.rstCode)));
+  stream.write('x'.repeat(100_000));
+  const [answer] = (await once(stream, 'response')) as [Record<string, unknown>];
+  t.is(answer['grpc-status'], String(status.UNIMPLEMENTED));
+  stream.resume();
+  bridge.clock.advance(LAST_WORDS_MS);
+  t.is(await closed, 0);
 });
 
 test('HTTP/1.1 on the port is refused, and so is anything else that is not HTTP/2', async (t) => {

@@ -52,6 +52,8 @@ export function openCall(session: ClientHttp2Session, headers: Readonly<Record<s
   });
   stream.on('error', () => undefined);
   stream.resume();
+  // As clients of gRPC do: what is answered needs no more input.
+  stream.on('end', () => stream.end());
   const ended = new Promise<RawEnd>((resolve) => {
     stream.on('close', () => resolve({ headers: head, trailers, code: stream.rstCode ?? 0 }));
   });
