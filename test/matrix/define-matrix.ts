@@ -6,7 +6,7 @@ import { findHindrance } from './limits.ts';
 import type { Scenario } from './scenario.ts';
 import { LARGE_PAYLOADS } from './scenarios/calls.ts';
 import { TWO_CLIENTS } from './scenarios/two-clients.ts';
-import { ESSENTIALS, SCENARIOS } from './scenarios.ts';
+import { ESSENTIALS, MEETING, SCENARIOS } from './scenarios.ts';
 import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from './servers.ts';
 
 /**
@@ -21,7 +21,7 @@ export function testMatrixOf(test: TestFn, client: ClientName): void {
 }
 
 function scenariosOf(client: ClientName, server: ServerName): readonly Scenario[] {
-  if (!areTriedInFull(client, server)) return ESSENTIALS;
+  if (!areTriedInFull(client, server)) return areTwoOtherCarriers(client, server) ? MEETING : ESSENTIALS;
   return SCENARIOS.filter((scenario) => {
     if (LARGE_PAYLOADS.includes(scenario)) return areBothOneOfEach(client, server) || haveOneCarrier(client, server);
     return !TWO_CLIENTS.includes(scenario) || couldMixUpClients(client, server);
@@ -35,11 +35,16 @@ function scenariosOf(client: ClientName, server: ServerName): readonly Scenario[
 function areTriedInFull(client: ClientName, server: ServerName): boolean {
   if (client === 'autoStdio' || client === 'autoHttp') return haveOneCarrier(client, server) && isOneOfEach(server);
   if (haveOneCarrier(client, server)) return true;
-  const isOther = (over: ClientKind['over']) => OTHER_CARRIERS.includes(over);
   // A carrier knows nothing of eras, nor of what is carried on the other side.
   if (isOther(SERVERS[server].over)) return client === 'streamable' || client === 'modernHttp';
   return !isOther(CLIENTS[client].over) || server === 'stateful';
 }
+
+const isOther = (over: ClientKind['over']): boolean => OTHER_CARRIERS.includes(over);
+
+/** Each of the two is tried with MCP's own transports, and neither knows of the other: what is left is that they meet. */
+const areTwoOtherCarriers = (client: ClientName, server: ServerName): boolean =>
+  isOther(CLIENTS[client].over) && isOther(SERVERS[server].over);
 
 /** MCP's own transports in each era, without their variants. */
 const isOneOfEach = (name: string): boolean =>

@@ -24,3 +24,6 @@ export const SCENARIOS: readonly Scenario[] = [...CONVERSATION, ...SHUTDOWN];
 
 /** What is sent and asked in both directions, and how it ends: what a carrier could get wrong. */
 export const ESSENTIALS: readonly Scenario[] = [...CALLS, ...QUESTIONS, ...SHUTDOWN];
+
+/** What shows that both sides are joined at all, and part. */
+export const MEETING: readonly Scenario[] = [...CALLS, ...SHUTDOWN];
