@@ -2,12 +2,14 @@
  * What is measured: for each pair of transports the bridges that can join it, how they are started, and why the others
  * are missing.
  */
+import { WHY_NO_MOSQUITTO } from '../test/support/mosquitto.ts';
 import {
   type Endpoint,
   type HttpTransport,
   openHttpClient,
   startGrpcEndpoint,
   startHttpEndpoint,
+  startMqttEndpoint,
   startSocketEndpoint,
   startStdioEndpoint,
   startStreamEndpoint,
@@ -49,6 +51,7 @@ export type Contender =
   | 'mcp-portage-websocket'
   | 'mcp-portage-stream'
   | 'mcp-portage-grpc'
+  | 'mcp-portage-mqtt'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -348,6 +351,22 @@ export const GRPC: Case = {
   ],
 };
 
+/** The calls of Streamable HTTP beside those at a broker, which tells each side that it has got every message. */
+export const MQTT: Case = {
+  name: 'mqtt',
+  title: 'MQTT → stdio, beside Streamable HTTP',
+  ...besideStreamable({
+    name: 'mcp-portage-mqtt',
+    ids: 'own',
+    start: () => startMqttEndpoint((url) => portage('--port', '0', '--dial', url, '--', ...server('legacy'))),
+  }),
+  absent: [
+    { name: 'supergateway', reason: 'it knows no broker' },
+    { name: 'mcp-proxy', reason: 'it knows no broker' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
 export const HTTP_SSE: Case = {
   name: 'http-sse',
   title: 'HTTP+SSE → stdio',
@@ -477,6 +496,7 @@ export const CASES = [
   WEBSOCKET,
   BYTE_STREAM,
   GRPC,
+  MQTT,
   MODERN,
   TRANSLATED,
   CONNECT,
@@ -495,6 +515,7 @@ const PEER_NAMES: readonly string[] = ['supergateway', 'mcp-proxy', 'mcp-remote'
 
 /** Why an entrant is not started, if so. */
 export function whyMissing(name: Contender, { peers }: Effort): string | undefined {
+  if (name === 'mcp-portage-mqtt') return WHY_NO_MOSQUITTO;
   if (!PEER_NAMES.includes(name)) return undefined;
   if (peers === 'none') return 'peers are not checked with --quick';
   return isInstalled(name as Peer) ? undefined : 'not installed: run `npm ci` in bench/';

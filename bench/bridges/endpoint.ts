@@ -2,10 +2,12 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PATIENT_BROKER, startMosquitto } from '../../test/support/mosquitto.ts';
 import { ownPort } from '../../test/support/own-port.ts';
 import type { Client, Identity } from '../load/client.ts';
 import { openGrpcClient } from '../load/grpc-client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
+import { openMqttClient } from '../load/mqtt-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamClient } from '../load/stream-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
@@ -48,6 +50,16 @@ export async function startGrpcEndpoint(program: (port: number) => Program): Pro
   await waitForPlace(port, started);
   return { started, openClient: (identity) => openGrpcClient(port, identity) };
 }
+
+/** A server at a broker of its own. What the broker costs is not counted. */
+export async function startMqttEndpoint(program: (url: string) => Program): Promise<Endpoint> {
+  const broker = await startMosquitto(PATIENT_BROKER);
+  const started = startService(program(`${broker.url}/${MQTT_SERVER}`));
+  started.child.once('exit', () => void broker.stop());
+  return { started, openClient: (identity) => openMqttClient(broker.port, MQTT_SERVER, identity) };
+}
+
+const MQTT_SERVER = 'bench/server';
 
 /** Lines on a byte stream, at a port. */
 export async function startStreamEndpoint(program: (port: number) => Program): Promise<Endpoint> {

@@ -1,11 +1,8 @@
 /** A client over gRPC, on `node:http2` and by hand: all calls of a client share the one stream of its session. */
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import { Call, encodeRequest } from './call.ts';
-import { type Client, type ControlAnswer, type Identity, INITIALIZE, INITIALIZED, type Lane } from './client.ts';
+import { connect } from 'node:http2';
+import type { Client, Identity } from './client.ts';
 import { Mailbox } from './mailbox.ts';
-import type { Numbers } from './numbers.ts';
-import { WritingLane } from './stdio-client.ts';
-import type { Era, Workload } from './workload.ts';
+import { openMessageClient } from './message-client.ts';
 
 /** Flag of compression, and the length. */
 const PREFIX_BYTES = 5;
@@ -79,67 +76,27 @@ export async function openGrpcClient(port: number, identity: Identity): Promise<
   const connection = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: WINDOW_BYTES } });
   await new Promise<void>((resolve, reject) => connection.once('connect', () => resolve()).once('error', reject));
   connection.setLocalWindowSize(WINDOW_BYTES);
-  const client = new GrpcClient(connection, identity);
-  if (identity.era === 'legacy') await client.initialize();
-  return client;
-}
-
-class GrpcClient implements Client {
-  readonly name: string;
-  readonly numbers: Numbers;
-  readonly #connection: ClientHttp2Session;
-  readonly #stream: ClientHttp2Stream;
-  readonly #era: Era;
-  readonly #mailbox = new Mailbox();
-  #requests = 1;
-
-  constructor(connection: ClientHttp2Session, { name, era, numbers }: Identity) {
-    this.name = name;
-    this.numbers = numbers;
-    this.#era = era;
-    this.#connection = connection;
-    this.#stream = connection.request({
-      ':method': 'POST',
-      ':path': '/mcp.transport.v1.Mcp/Session',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-    });
-    const reader = new MessageReader((line) => this.#mailbox.deliver(line));
-    this.#stream.on('data', (chunk: Buffer) => reader.push(chunk));
-    this.#stream.on('error', (error) => this.#mailbox.fail(error));
-    this.#stream.on('close', () => this.#mailbox.fail(new Error('the bridge closed the stream')));
-    connection.on('error', (error) => this.#mailbox.fail(error));
-  }
-
-  async initialize(): Promise<void> {
-    const answered = this.#mailbox.answerTo(1);
-    this.#send(INITIALIZE);
-    const { result } = await answered;
-    if (result === undefined) throw new Error('initialize was refused');
-    this.#send(INITIALIZED);
-  }
-
-  request(method: string): Promise<ControlAnswer> {
-    this.#requests += 1;
-    const id = this.#requests;
-    const answered = this.#mailbox.answerTo(id);
-    this.#send(encodeRequest(id, method, this.#era));
-    return answered;
-  }
-
-  async openLane(workload: Workload): Promise<Lane> {
-    const eras = { era: this.#era, answersIn: this.#era };
-    const call = new Call({ workload, client: this.name, ...eras, head: encodeHead, tail: '' });
+  const stream = connection.request({
+    ':method': 'POST',
+    ':path': '/mcp.transport.v1.Mcp/Session',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  const mailbox = new Mailbox();
+  const reader = new MessageReader((line) => mailbox.deliver(line));
+  stream.on('data', (chunk: Buffer) => reader.push(chunk));
+  stream.on('error', (error) => mailbox.fail(error));
+  stream.on('close', () => mailbox.fail(new Error('the bridge closed the stream')));
+  connection.on('error', (error) => mailbox.fail(error));
+  const way = {
+    head: encodeHead,
+    tail: '',
     // The next call changes the bytes of this one, and the system may not have taken them yet.
-    return new WritingLane((bytes) => this.#stream.write(Buffer.from(bytes)), call, this.#mailbox);
-  }
-
-  async close(): Promise<void> {
-    this.#stream.close();
-    this.#connection.destroy();
-  }
-
-  #send(body: string): void {
-    this.#stream.write(Buffer.from(encodeHead(body.length) + body, 'latin1'));
-  }
+    write: (bytes: Buffer) => void stream.write(Buffer.from(bytes)),
+    close: () => {
+      stream.close();
+      connection.destroy();
+    },
+  };
+  return openMessageClient(way, mailbox, identity);
 }

@@ -1,11 +1,8 @@
 /** A client over WebSocket, by hand: all calls of a client share its one connection. */
-import { connect, type Socket } from 'node:net';
-import { Call, encodeRequest } from './call.ts';
-import { type Client, type ControlAnswer, type Identity, INITIALIZE, INITIALIZED, type Lane } from './client.ts';
+import { connect } from 'node:net';
+import type { Client, Identity } from './client.ts';
 import { Mailbox } from './mailbox.ts';
-import type { Numbers } from './numbers.ts';
-import { WritingLane } from './stdio-client.ts';
-import type { Era, Workload } from './workload.ts';
+import { openMessageClient } from './message-client.ts';
 
 const TEXT = 0x81;
 /** Masked bytes are the bytes themselves, which saves the load generator the work and the bridge nothing. */
@@ -90,58 +87,17 @@ export async function openWebSocketClient(
       'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mcp\r\n\r\n',
   );
   await upgraded;
-  const client = new WebSocketClient(socket, identity);
-  if (identity.era === 'legacy') await client.initialize();
-  return client;
-}
-
-class WebSocketClient implements Client {
-  readonly name: string;
-  readonly numbers: Numbers;
-  readonly #socket: Socket;
-  readonly #era: Era;
-  readonly #mailbox = new Mailbox();
-  #requests = 1;
-
-  constructor(socket: Socket, { name, era, numbers }: Identity) {
-    this.name = name;
-    this.numbers = numbers;
-    this.#socket = socket;
-    this.#era = era;
-    const reader = new FrameReader((message) => this.#mailbox.deliver(message));
-    socket.on('data', (chunk: Buffer) => reader.push(chunk));
-    socket.on('error', (error) => this.#mailbox.fail(error));
-    socket.on('close', () => this.#mailbox.fail(new Error('the bridge closed the connection')));
-  }
-
-  async initialize(): Promise<void> {
-    const answered = this.#mailbox.answerTo(1);
-    this.#send(INITIALIZE);
-    const { result } = await answered;
-    if (result === undefined) throw new Error('initialize was refused');
-    this.#send(INITIALIZED);
-  }
-
-  request(method: string): Promise<ControlAnswer> {
-    this.#requests += 1;
-    const id = this.#requests;
-    const answered = this.#mailbox.answerTo(id);
-    this.#send(encodeRequest(id, method, this.#era));
-    return answered;
-  }
-
-  async openLane(workload: Workload): Promise<Lane> {
-    const eras = { era: this.#era, answersIn: this.#era };
-    const call = new Call({ workload, client: this.name, ...eras, head: encodeHead, tail: '' });
+  const mailbox = new Mailbox();
+  const reader = new FrameReader((message) => mailbox.deliver(message));
+  socket.on('data', (chunk: Buffer) => reader.push(chunk));
+  socket.on('error', (error) => mailbox.fail(error));
+  socket.on('close', () => mailbox.fail(new Error('the bridge closed the connection')));
+  const way = {
+    head: encodeHead,
+    tail: '',
     // The next call changes the bytes of this one, and the system may not have taken them yet.
-    return new WritingLane((bytes) => this.#socket.write(Buffer.from(bytes)), call, this.#mailbox);
-  }
-
-  async close(): Promise<void> {
-    this.#socket.destroy();
-  }
-
-  #send(body: string): void {
-    this.#socket.write(Buffer.from(encodeHead(body.length) + body, 'latin1'));
-  }
+    write: (bytes: Buffer) => void socket.write(Buffer.from(bytes)),
+    close: () => void socket.destroy(),
+  };
+  return openMessageClient(way, mailbox, identity);
 }

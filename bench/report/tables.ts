@@ -21,6 +21,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-websocket',
   'mcp-portage-stream',
   'mcp-portage-grpc',
+  'mcp-portage-mqtt',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',
