@@ -21,7 +21,10 @@ export interface MessageFacts {
   readonly direction: RecordedDirection;
   /** The server's name, as in logs and in `/status.json`. */
   readonly server: string;
-  /** The client's own name, at most 256 characters. Undefined while it is not known. */
+  /**
+   * The client's own name, at most 256 characters. Undefined while it is not known, and on the server's side outside of
+   * calls.
+   */
   readonly client?: string | undefined;
   /** A short name such as `s1` or `c1`, never a real id. Undefined for a modern request that comes alone over HTTP. */
   readonly session?: string | undefined;
@@ -47,8 +50,11 @@ export interface RecordedMessage extends MessageFacts {
 /** Stands in place of a secret value, or of the secret part of a longer text. */
 export const HIDDEN = '[hidden]';
 
-/** What a recording says of all messages of one session or connection. */
+/** What a recording says of all messages of one session or connection; a connection may carry the calls of several clients. */
 export type MessageOrigin = Pick<MessageFacts, 'side' | 'server' | 'client' | 'session' | 'carrier' | 'era'>;
+
+/** What differs between the messages of one session or connection. `client` is of the call, where the origin names none. */
+type CallFacts = Omit<MessageFacts, Exclude<keyof MessageOrigin, 'client'> | 'direction'>;
 
 /** The part of a line that says where its message passed, in one direction. It is the same for many lines. */
 export function originText(origin: MessageOrigin, direction: RecordedDirection): string {
@@ -64,10 +70,12 @@ export function originText(origin: MessageOrigin, direction: RecordedDirection):
  */
 export function recordedLine(
   origin: string,
-  { at, seq, call, bytes, hidden, cut }: Omit<MessageFacts, keyof MessageOrigin | 'direction'>,
+  { at, seq, call, client, bytes, hidden, cut }: CallFacts,
   message: string,
 ): string {
-  const known = `{"at":"${at}","seq":${seq},${origin}${call === undefined ? '' : `,"call":${call}`},"bytes":${bytes}`;
+  const caller = client === undefined ? '' : `,"client":${JSON.stringify(client)}`;
+  const ofCall = call === undefined ? caller : `${caller},"call":${call}`;
+  const known = `{"at":"${at}","seq":${seq},${origin}${ofCall},"bytes":${bytes}`;
   const changed =
     hidden === undefined && cut === undefined
       ? ''

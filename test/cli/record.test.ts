@@ -138,9 +138,14 @@ for (const clientEra of ['legacy', 'modern'] as const) {
           recorded.map(({ seq }) => seq),
           recorded.map((_, index) => index + 1),
         );
-        for (const { side, era, carrier: shown, client: name } of recorded) {
-          if (side === 'client') t.like({ era, shown, name }, { era: clientEra, shown: 'streamable-http' });
+        for (const { side, era, carrier: shown } of recorded) {
+          if (side === 'client') t.like({ era, shown }, { era: clientEra, shown: 'streamable-http' });
           else if (era !== serverEra) t.log(`${era} ${shown}`);
+        }
+
+        const name = clientEra === 'legacy' ? 'old-host' : 'new-host';
+        for (const { call, client: caller, message } of recorded) {
+          if (call !== undefined) t.is(caller, name, JSON.stringify(message));
         }
 
         const simple = callOf(recorded, 'test_simple_text');

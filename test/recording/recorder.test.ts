@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { parseRecordedLine, type RecordedMessage } from '../../src/recording/recorded-message.ts';
 import { Recorder } from '../../src/recording/recorder.ts';
 import { Call } from '../../src/relay/call.ts';
-import type { MessageTap } from '../../src/relay/message-tap.ts';
+import type { MessageTap, MessageTaps } from '../../src/relay/message-tap.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -13,6 +13,7 @@ interface Recorded {
   readonly clock: FakeClock;
   /** The messages of each batch of lines. */
   readonly batches: readonly (readonly RecordedMessage[])[];
+  readonly taps: MessageTaps;
   readonly client: MessageTap;
   readonly server: MessageTap;
 }
@@ -33,7 +34,7 @@ function record(t: ExecutionContext): Recorded {
   t.teardown(() => recorder.flush());
   const taps = recorder.tapsOf('one');
   const client = taps.session({ transport: 'streamable-http', era: 'legacy' });
-  return { clock, batches, client, server: taps.connection({ transport: 'stdio', era: 'legacy' }) };
+  return { clock, batches, taps, client, server: taps.connection({ transport: 'stdio', era: 'legacy' }) };
 }
 
 const nothing = (): void => undefined;
@@ -56,6 +57,22 @@ test('a large message that passes unchanged is collected for both sides', (t) =>
         { side: 'client', direction: 'out', cut: true },
       ],
     ],
+  );
+});
+
+test('on a connection that several clients share, each message names the client of its call', (t) => {
+  const { clock, batches, taps, server } = record(t);
+  const callers = ['one', 'two'].map((name) => taps.call({ transport: 'streamable-http', era: 'modern', name }));
+  callers.forEach((caller, id) => {
+    const request = clientFrame({ id, method: 'tools/list' });
+    caller.received(request, undefined, () => server.sent(request, undefined));
+  });
+  for (const id of [1, 0]) server.received(serverFrame({ id, result: {} }), undefined, nothing);
+  server.received(serverFrame({ method: 'notifications/tools/list_changed' }), undefined, nothing);
+  clock.advance(50);
+  t.deepEqual(
+    batches.flat().flatMap(({ side, client }) => (side === 'server' ? [client] : [])),
+    ['one', 'two', 'two', 'one', undefined],
   );
 });
 
