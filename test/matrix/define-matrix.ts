@@ -21,7 +21,7 @@ export function testMatrixOf(test: TestFn, client: ClientName): void {
 }
 
 function scenariosOf(client: ClientName, server: ServerName): readonly Scenario[] {
-  if (!areTriedInFull(client, server)) return areTwoOtherCarriers(client, server) ? MEETING : ESSENTIALS;
+  if (!areTriedInFull(client, server)) return areTriedElsewhere(client, server) ? MEETING : ESSENTIALS;
   return SCENARIOS.filter((scenario) => {
     if (LARGE_PAYLOADS.includes(scenario)) return areBothOneOfEach(client, server) || haveOneCarrier(client, server);
     return !TWO_CLIENTS.includes(scenario) || couldMixUpClients(client, server);
@@ -42,13 +42,21 @@ function areTriedInFull(client: ClientName, server: ServerName): boolean {
 
 const isOther = (over: ClientKind['over']): boolean => OTHER_CARRIERS.includes(over);
 
-/** Each of the two is tried with MCP's own transports, and neither knows of the other: what is left is that they meet. */
-const areTwoOtherCarriers = (client: ClientName, server: ServerName): boolean =>
-  isOther(CLIENTS[client].over) && isOther(SERVERS[server].over);
+/**
+ * Where a carrier beside MCP's own meets another one, or a variant of a transport, or a client that finds out the era: each of the two
+ * is tried elsewhere, and neither knows of the other, so what is left is that they meet.
+ */
+const areTriedElsewhere = (client: ClientName, server: ServerName): boolean => {
+  if (isOther(CLIENTS[client].over)) return isOther(SERVERS[server].over) || !isMain(server);
+  return isOther(SERVERS[server].over) && !isMain(client);
+};
 
 /** MCP's own transports in each era, without their variants. */
 const isOneOfEach = (name: string): boolean =>
   ['stdio', 'streamable', 'stateful', 'modernStdio', 'modernHttp'].includes(name);
+
+/** Each of MCP's own transports, without its variants. */
+const isMain = (name: string): boolean => isOneOfEach(name) || name === 'httpSse';
 
 /** Every pair of eras, over pipes and over HTTP. */
 const areBothOneOfEach = (client: ClientName, server: ServerName): boolean =>
