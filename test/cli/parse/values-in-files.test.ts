@@ -16,11 +16,13 @@ const AROUND = {
   },
 } as const;
 
+/** It is the same for all files, and takes longer than they do. */
+const COMMAND = parseCommandLine(['serve', '--config', 'mcp.json']);
+
 async function refusalOf(content: object): Promise<string | undefined> {
-  const command = parseCommandLine(['serve', '--config', 'mcp.json']);
-  if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
+  if (COMMAND.kind !== 'bridge') throw new Error(`got ${COMMAND.kind}`);
   try {
-    parseConfig(command, AROUND, await read(content));
+    parseConfig(COMMAND, AROUND, await read(content));
     return undefined;
   } catch (thrown) {
     if (thrown instanceof BridgeError) return thrown.message;
