@@ -35,7 +35,9 @@ for (const [serve, options] of [
     let calls = 0;
     const work = async (client: (typeof clients)[number]): Promise<void> => {
       while (!isOver) {
-        versions.add(told(await client.callTool({ name: 'work', arguments: { ms: calls % 20 } })).version);
+        // Long enough that the processors are free to start servers: what is tried is that calls are open all the time.
+        const ms = 20 + (calls % 40);
+        versions.add(told(await client.callTool({ name: 'work', arguments: { ms } })).version);
         calls += 1;
       }
     };
