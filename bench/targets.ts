@@ -104,6 +104,20 @@ const ROWS: readonly Row[] = [
     floor: ['mcp-portage', 0.7],
   },
   {
+    title: 'gRPC, beside Streamable HTTP, small calls',
+    case: 'grpc',
+    ...small32,
+    contender: 'mcp-portage-grpc',
+    floor: ['mcp-portage', 0.7],
+  },
+  {
+    title: 'MQTT, beside Streamable HTTP, small calls',
+    case: 'mqtt',
+    ...small32,
+    contender: 'mcp-portage-mqtt',
+    floor: ['mcp-portage', 1],
+  },
+  {
     title: 'modern → modern stdio, small calls',
     case: 'modern',
     ...small32,
