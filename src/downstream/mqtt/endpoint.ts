@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { assertNever, BridgeError } from '../../errors.ts';
+import { assertNever, BridgeError, OWN_SERVER } from '../../errors.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { claimsModern } from '../../mcp/classify/route-era.ts';
 import { INITIALIZE, ROOTS_CHANGED } from '../../mcp/vocabulary/methods.ts';
@@ -13,6 +13,7 @@ import {
   controlTopic,
   DISCONNECTED,
   disconnectedMessage,
+  markOf,
   mayBeFrom,
   messageProperties,
   onlineMessage,
@@ -52,6 +53,8 @@ export interface ServedAtBroker {
   readonly bodies: BodyBudget;
   /** Clients at a time. Each may have a session. */
   readonly maxClients: number;
+  /** Marks of this bridge and its replicas, by which they recognize themselves as clients. */
+  readonly ownMarks: () => readonly string[];
 }
 
 export interface MqttEndpointOptions extends ServedAtBroker {
@@ -216,6 +219,8 @@ export class MqttEndpoint {
       return log.debug('a message at the control topic that opens no session was dropped');
     }
     if (served?.connection.isOpening === true) return log.debug('a repeated initialize was dropped');
+    const mark = markOf(properties);
+    if (mark !== undefined && this.#options.ownMarks().includes(mark)) return this.#refuse(clientId, frame, OWN_SERVER);
     // Some clients begin anew without a farewell. What the old session has to say would be taken for the new one's.
     if (served !== undefined) this.#forget(served);
     this.#admit(clientId, frame);

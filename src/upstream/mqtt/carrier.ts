@@ -23,6 +23,7 @@ import type {
   MqttConnectionOptions,
   MqttListener,
   OversizedMessage,
+  Publication,
   ReceivedMessage,
   Settlement,
 } from '../../mqtt/connection.ts';
@@ -35,6 +36,7 @@ import {
   controlTopic,
   DISCONNECTED,
   disconnectedMessage,
+  markedProperties,
   mayBeFrom,
   messageProperties,
   presenceFilter,
@@ -73,6 +75,8 @@ export interface MqttCarrierOptions {
   readonly target: MqttTarget;
   readonly clientId: string;
   readonly clientInfo: Implementation;
+  /** The bridge's mark, which stands on what may open a session; undefined for a bridge that does not listen. */
+  readonly mark: string | undefined;
   /** Opens the connection. Throws a BridgeError when it cannot be tried. */
   readonly open: (
     hello: Pick<MqttConnectionOptions, 'clientId' | 'will' | 'properties'>,
@@ -116,6 +120,9 @@ type CarrierState =
   | Asking
   | { readonly kind: 'open'; readonly serverId: string };
 
+/** Where a message is published, and with which properties. */
+type Place = Pick<Publication, 'topic' | 'properties'>;
+
 /**
  * A session with one instance of a server at a broker, on a connection of its own: the MQTT client id is the session's id. The
  * first message opens the connection, finds an instance, and is sent to its control topic. Everything else goes to the RPC
@@ -126,6 +133,8 @@ export class MqttCarrier implements Carrier, MqttListener {
   readonly #options: MqttCarrierOptions;
   readonly #listener: CarrierListener;
   readonly #properties: UserProperties;
+  /** Properties of what goes to a control topic. */
+  readonly #openingProperties: UserProperties;
   readonly #instances: Instances;
   readonly #waiting = new ByteQueue<ClientMessage>(WAITING_LIMITS, frameBytes);
   readonly #scanner = new EnvelopeScanner();
@@ -155,6 +164,7 @@ export class MqttCarrier implements Carrier, MqttListener {
     this.#options = options;
     this.#listener = listener;
     this.#properties = messageProperties('mcp-client', options.clientId);
+    this.#openingProperties = markedProperties(this.#properties, options.mark);
     this.#instances = new Instances(options.target.serverName);
     this.gone = new Promise((resolve) => {
       this.#resolveGone = resolve;
@@ -258,20 +268,21 @@ export class MqttCarrier implements Carrier, MqttListener {
   #sendTo(serverId: string, frame: Frame): boolean {
     if (frame.method === SUBSCRIBE || frame.method === UNSUBSCRIBE) this.#noteSubscription(frame);
     const sent = this.#emptyIds.sent(frame);
-    return this.#publish(this.#topicOf(serverId, frame), sent, (settlement) => this.#settled(settlement, frame));
+    return this.#publish(this.#placeOf(serverId, frame), sent, (settlement) => this.#settled(settlement, frame));
   }
 
-  #publish(topic: string, { bytes: payload }: Frame, settled: (settlement: Settlement) => void): boolean {
-    return this.#connection?.publish({ topic, payload, properties: this.#properties }, settled) ?? true;
+  #publish(place: Place, { bytes: payload }: Frame, settled: (settlement: Settlement) => void): boolean {
+    return this.#connection?.publish({ ...place, payload }, settled) ?? true;
   }
 
   /** A server listens at its RPC topic from its first answer on. A modern server hears further requests before that. */
-  #topicOf(serverId: string, { method }: Frame): string {
+  #placeOf(serverId: string, { method }: Frame): Place {
     const { target, clientId } = this.#options;
     const address = { serverId, serverName: target.serverName };
     const isFirst = method === INITIALIZE || (this.#isModern && this.#state.kind === 'asking');
-    if (isFirst) return controlTopic(address);
-    return method === ROOTS_CHANGED ? clientCapabilityTopic(clientId) : rpcTopic(clientId, address);
+    if (isFirst) return { topic: controlTopic(address), properties: this.#openingProperties };
+    const topic = method === ROOTS_CHANGED ? clientCapabilityTopic(clientId) : rpcTopic(clientId, address);
+    return { topic, properties: this.#properties };
   }
 
   #noteSubscription(frame: Frame): void {
@@ -426,7 +437,7 @@ export class MqttCarrier implements Carrier, MqttListener {
     const first = this.#first ?? this.#waiting.shift()?.frame;
     if (first === undefined) return;
     this.#first = first;
-    this.#publish(this.#topicOf(serverId, first), this.#emptyIds.sent(first), (settlement) => {
+    this.#publish(this.#placeOf(serverId, first), this.#emptyIds.sent(first), (settlement) => {
       if (settlement.kind === 'nobody') return this.#askAnother(serverId);
       if (settlement.kind === 'refused') {
         return this.#lost(this.#notAllowed('send something to this server', settlement.reasonCode));

@@ -4,6 +4,7 @@ import type { MqttTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
+import { BRIDGE_MARK_HEADER } from '../../http/headers.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { readAccount } from '../../mqtt/account.ts';
 import { MqttConnection } from '../../mqtt/connection.ts';
@@ -20,7 +21,8 @@ import { MqttCarrier } from './carrier.ts';
 
 export interface MqttConnectorOptions {
   readonly target: MqttTarget;
-  readonly remote: Pick<RemoteConfig, 'account' | 'tls'>;
+  /** Of the headers, only the bridge's mark has a place in MQTT. */
+  readonly remote: Pick<RemoteConfig, 'account' | 'headers' | 'tls'>;
   /** See `MqttCarrierOptions`. */
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
@@ -82,6 +84,7 @@ class MqttConnector implements Connector {
             target,
             clientId: createMqttId(randomId),
             clientInfo,
+            mark: remote.headers.get(BRIDGE_MARK_HEADER),
             open: (hello, listener) => {
               const account = readAccount(remote.account);
               const broker = openBrokerSocket(target.address, this.#secureContext);
