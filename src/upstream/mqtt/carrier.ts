@@ -412,24 +412,33 @@ export class MqttCarrier implements Carrier, MqttListener {
     const address = { serverId, serverName: target.serverName };
     const topic = rpcTopic(clientId, address);
     this.#connection?.publish({ topic, payload: disconnectedMessage(), properties: this.#properties });
-    this.#connection?.unsubscribe([topic, capabilityTopic(address)]);
+    this.#connection?.unsubscribe(this.#topicsOf(serverId));
   }
 
   #ask(serverId: string): void {
-    const { target, clientId, clock } = this.#options;
+    const { clock } = this.#options;
     const connection = this.#connection;
     if (this.#state.kind === 'asking') this.#forsake(this.#state.serverId);
-    const address = { serverId, serverName: target.serverName };
     const cancel = clock.after(ANSWER_MS, () => this.#late(serverId));
     const asking: Asking = { kind: 'asking', serverId, cancel, isLate: false, isHeard: false };
     this.#state = asking;
-    const filters = [rpcTopic(clientId, address), capabilityTopic(address)];
-    const subscriptions = filters.map((filter) => ({ filter, wantsRetained: false }));
+    const subscriptions = this.#topicsOf(serverId).map((filter) => ({ filter, wantsRetained: false }));
     connection?.subscribe(subscriptions, ([ofRpc = 0]) => {
       if (this.#state !== asking) return;
       if (ofRpc >= FIRST_FAILURE) return this.#lost(this.#notAllowed('hear the answers of this server', ofRpc));
       this.#sendFirst(asking);
     });
+  }
+
+  /**
+   * Where an instance speaks to this session. A modern server tells changes to the subscriptions that have asked for them, whose
+   * ids only their own session knows: what it tells all sessions at once at the capability topic is for legacy clients.
+   */
+  #topicsOf(serverId: string): readonly string[] {
+    const { target, clientId } = this.#options;
+    const address = { serverId, serverName: target.serverName };
+    const topic = rpcTopic(clientId, address);
+    return this.#isModern ? [topic] : [topic, capabilityTopic(address)];
   }
 
   #sendFirst(asking: Asking): void {
@@ -506,12 +515,10 @@ export class MqttCarrier implements Carrier, MqttListener {
 
   received(message: ReceivedMessage): void {
     const state = this.#state;
-    const { target, clientId } = this.#options;
     if (state.kind === 'closed') return;
-    if (state.kind === 'open' || state.kind === 'asking') {
-      const address = { serverId: state.serverId, serverName: target.serverName };
-      if (message.topic === rpcTopic(clientId, address)) return this.#fromServer(state.serverId, message);
-      if (message.topic === capabilityTopic(address)) return this.#fromServer(state.serverId, message);
+    const isSession = state.kind === 'open' || state.kind === 'asking';
+    if (isSession && this.#topicsOf(state.serverId).includes(message.topic)) {
+      return this.#fromServer(state.serverId, message);
     }
     this.#presence(message);
   }
