@@ -27,7 +27,7 @@ import type {
   ReceivedMessage,
   Settlement,
 } from '../../mqtt/connection.ts';
-import { endError, type MqttEnd } from '../../mqtt/end-error.ts';
+import { endError, type MqttEnd, type OptionNames } from '../../mqtt/end-error.ts';
 import {
   capabilityTopic,
   clientCapabilityTopic,
@@ -65,7 +65,12 @@ export const ANSWER_MS = 5000;
 export const ALL_ANSWERS_MS = 30_000;
 
 /** How the options are called that say how a broker is connected to. */
-const OPTION_NAMES = { user: '--user and --password', ca: '--ca' };
+const OPTION_NAMES: OptionNames = {
+  account: 'with --user and --password',
+  ca: '--ca',
+  clientCertificate: '--client-cert and --client-key',
+  connectTimeout: '--connect-timeout',
+};
 
 export interface MqttCarrierOptions {
   /** The server's address, as it may be shown. */
@@ -73,6 +78,8 @@ export interface MqttCarrierOptions {
   /** The broker's address, as it may be shown. */
   readonly brokerName: string;
   readonly target: MqttTarget;
+  /** True if an account is shown to the broker. */
+  readonly hasAccount: boolean;
   readonly clientId: string;
   readonly clientInfo: Implementation;
   /** The bridge's mark, which stands on what may open a session; undefined for a bridge that does not listen. */
@@ -588,8 +595,8 @@ export class MqttCarrier implements Carrier, MqttListener {
   // ---- the end
 
   ended(end: MqttEnd): void {
-    const { brokerName } = this.#options;
-    const error = endError(brokerName, end, OPTION_NAMES);
+    const { brokerName, target, hasAccount } = this.#options;
+    const error = endError(brokerName, end, { tls: target.address.tls, hasAccount, options: OPTION_NAMES });
     if (this.#state.kind === 'open') this.#end(error);
     else this.#lost(error);
   }

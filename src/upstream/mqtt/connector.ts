@@ -6,7 +6,7 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { BRIDGE_MARK_HEADER } from '../../http/headers.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { readAccount } from '../../mqtt/account.ts';
+import { isAccountGiven, readAccount } from '../../mqtt/account.ts';
 import { MqttConnection } from '../../mqtt/connection.ts';
 import { createMqttId } from '../../mqtt/create-id.ts';
 import { openBrokerSocket } from '../../mqtt/open-socket.ts';
@@ -82,6 +82,7 @@ class MqttConnector implements Connector {
             name: this.name,
             brokerName: showBroker(target.address),
             target,
+            hasAccount: isAccountGiven(remote.account),
             clientId: createMqttId(randomId),
             clientInfo,
             mark: remote.headers.get(BRIDGE_MARK_HEADER),
