@@ -242,11 +242,15 @@ export class MqttEndpoint {
     });
   }
 
-  #refuse(clientId: string, { id }: Frame, refusal: BridgeError): void {
+  #refuse(clientId: string, first: Frame, refusal: BridgeError): void {
     const { connection, address, sessions } = this.#options;
     sessions.refuse({ transport: 'mqtt', principal: this.#options.principal }, refusal);
-    const payload = errorFrame(id, rpcErrorOf(refusal)).bytes;
-    connection.publish({ topic: rpcTopic(clientId, address), payload, properties: this.#properties });
+    const topic = rpcTopic(clientId, address);
+    const payload = errorFrame(first.id, rpcErrorOf(refusal)).bytes;
+    connection.publish({ topic, payload, properties: this.#properties });
+    // A modern client takes any answer for the beginning of a session, and would send the next call where nobody listens.
+    if (claimsModern(first))
+      connection.publish({ topic, payload: disconnectedMessage(), properties: this.#properties });
   }
 
   #open(clientId: string): Served | undefined {

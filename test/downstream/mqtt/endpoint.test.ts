@@ -1,4 +1,4 @@
-import { Client, type Transport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { connectAsync } from 'mqtt';
 import { type Bridge, startBridge } from '../../support/bridge.ts';
@@ -167,6 +167,23 @@ mqtt('an initialize beyond the limit of sessions is answered with an error', asy
   const other = await join(t, at, { clientId: 'c2' });
   const answer = await other.initialize(serverId, NAME);
   t.regex((answer.error as { message: string }).message, /--max-sessions/);
+});
+
+mqtt('a modern bridge beyond the limit of sessions is served by its next call once there is room', async (t) => {
+  const { at, bridge, client } = await session(t, '--max-sessions', '1', '--status');
+  const other = await startBridge(['--protocol', 'modern', `${at.url}/${NAME}`]);
+  t.teardown(() => other.stop());
+  const connect = async (): Promise<Client> => {
+    const modern = new Client({ name: 'm', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    await modern.connect(new StreamableHTTPClientTransport(other.url));
+    t.teardown(() => modern.close());
+    return modern;
+  };
+  await t.throwsAsync(connect(), { message: /503/ });
+  await client.end();
+  await waitFor(async () => (await sessionsOf(bridge)) === 0);
+  const { tools } = await (await connect()).listTools();
+  t.true(tools.length > 0);
 });
 
 mqtt('each modern client that listens to lists is told of a change in its own subscription', async (t) => {
