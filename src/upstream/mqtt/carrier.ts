@@ -304,7 +304,9 @@ export class MqttCarrier implements Carrier, MqttListener {
     const { brokerName, log } = this.#options;
     switch (settlement.kind) {
       case 'taken':
+        return;
       case 'nobody':
+        if (frame.kind === 'request' && this.#state.kind === 'open') this.#unheard();
         return;
       case 'refused': {
         const said = describeReason(settlement.reasonCode);
@@ -319,6 +321,12 @@ export class MqttCarrier implements Carrier, MqttListener {
       default:
         assertNever(settlement);
     }
+  }
+
+  /** The server has forgotten the session, and nothing has told so: it had no presence, or this user may not read it. */
+  #unheard(): void {
+    const message = `The server at ${this.#options.name} does not listen to this session anymore, so the call did not reach it. Try again, in a new session.`;
+    this.#end(new BridgeError('ERR_UPSTREAM_CLOSED', message));
   }
 
   #fail({ kind, id }: Frame, error: BridgeError): void {
@@ -385,14 +393,16 @@ export class MqttCarrier implements Carrier, MqttListener {
     const state = this.#state;
     if (news.kind === 'nothing') return;
     const isOurs = (state.kind === 'open' || state.kind === 'asking') && state.serverId === news.serverId;
-    if (news.kind === 'left' && isOurs) return this.#instanceLeft(news.serverId);
+    if (news.kind === 'left' && isOurs) return this.#instanceLeft(news.serverId, 'has left the broker');
     if (news.kind === 'left' || !this.#knowsPresences) return;
     if (state.kind === 'seeking' || (state.kind === 'asking' && state.isLate)) this.#askNext();
   }
 
-  #instanceLeft(serverId: string): void {
-    if (this.#state.kind === 'asking') return this.#askAnother(serverId);
-    const message = `The server at ${this.#options.name} has left the broker.`;
+  #instanceLeft(serverId: string, how: string): void {
+    if (this.#state.kind === 'asking' && (!this.#state.isHeard || this.#mayAskSeveral)) {
+      return this.#askAnother(serverId);
+    }
+    const message = `The server at ${this.#options.name} ${how}. Calls that it had not answered may have run.`;
     this.#end(new BridgeError('ERR_UPSTREAM_CLOSED', message));
   }
 
@@ -470,12 +480,16 @@ export class MqttCarrier implements Carrier, MqttListener {
     this.#tellDrained();
   }
 
+  /** True if the first request may be answered by several instances; a call may not run at several. */
+  get #mayAskSeveral(): boolean {
+    const method = this.#first?.method;
+    return method === INITIALIZE || method === DISCOVER;
+  }
+
   /** Asks another instance, if the first request is one that may be answered by several. */
   #late(serverId: string): void {
     const state = this.#state;
-    const method = this.#first?.method;
-    if (state.kind !== 'asking' || state.serverId !== serverId) return;
-    if (method !== INITIALIZE && method !== DISCOVER) return;
+    if (state.kind !== 'asking' || state.serverId !== serverId || !this.#mayAskSeveral) return;
     state.isLate = true;
     if (this.#instances.hasNext) this.#askNext();
   }
@@ -500,7 +514,7 @@ export class MqttCarrier implements Carrier, MqttListener {
           ? [`All that claim to serve "${serverName}" are gone`, 'Start the server']
           : [
               `No server named "${serverName}" is online`,
-              'Check the name, and that the server is running; a server that lost its presence can be named with ?server-id=',
+              'Check the name, that the server is running, and that the broker lets this user read its presence; a server that lost its presence can be named with ?server-id=',
             ];
     this.#lost(new BridgeError('ERR_UPSTREAM_CONNECT', `${what} at the broker ${brokerName}. ${wayOut}.`));
   }
@@ -508,9 +522,9 @@ export class MqttCarrier implements Carrier, MqttListener {
   #noAnswer(): void {
     if (this.#state.kind === 'open' || this.#state.kind === 'closed') return;
     if (this.#state.kind === 'seeking') return this.#nobodyThere();
-    const method = this.#first?.method;
     // A call may take as long as its client waits.
-    if (method !== INITIALIZE && method !== DISCOVER) return;
+    if (!this.#mayAskSeveral) return;
+    const method = this.#first?.method;
     const { name } = this.#options;
     const message = `The server at ${name} did not answer ${method} within ${ALL_ANSWERS_MS / 1000} s. Check that it is running; if it had to start first, try again.`;
     this.#lost(
@@ -543,7 +557,8 @@ export class MqttCarrier implements Carrier, MqttListener {
 
   #message(serverId: string, frame: Frame): void {
     if (this.#state.kind === 'closed') return;
-    if (frame.method === DISCONNECTED && frame.kind === 'notification') return this.#instanceLeft(serverId);
+    if (frame.method === DISCONNECTED && frame.kind === 'notification')
+      return this.#instanceLeft(serverId, 'has ended the session');
     if (frame.method === RESOURCE_UPDATED && !this.#isModern && !this.#wants(frame)) return;
     if (this.#seen.isRepeated(frame)) return;
     const received = this.#emptyIds.received(frame);
