@@ -87,7 +87,10 @@ export function createDial({
           ...server,
           callerTokens,
           remote:
-            server.target.kind === 'url' || server.target.kind === 'stream' || server.target.kind === 'grpc'
+            server.target.kind === 'url' ||
+            server.target.kind === 'stream' ||
+            server.target.kind === 'grpc' ||
+            server.target.kind === 'mqtt'
               ? markRequests(server.remote, ownMarks?.()[0])
               : server.remote,
           callers,
@@ -114,6 +117,7 @@ export function createDial({
           refusal,
           serverObserver,
         }),
+        ownMarks: () => ownMarks?.() ?? [],
         bodies,
         processes: childLimit,
         replicated,

@@ -4,10 +4,10 @@ import type { Deps } from '../deps.ts';
 import { MqttEndpoint, type ServedAtBroker } from '../downstream/mqtt/endpoint.ts';
 import type { BridgeError } from '../errors.ts';
 import { readSecureContext } from '../http/client/secure-context.ts';
-import { readAccount } from '../mqtt/account.ts';
+import { isAccountGiven, readAccount } from '../mqtt/account.ts';
 import { type BrokerTerms, MqttConnection, type MqttListener } from '../mqtt/connection.ts';
 import { createMqttId } from '../mqtt/create-id.ts';
-import { endError } from '../mqtt/end-error.ts';
+import { endError, type OptionNames } from '../mqtt/end-error.ts';
 import { connectionProperties, presenceTopic, suggestedName } from '../mqtt/mcp-topics.ts';
 import { openBrokerSocket } from '../mqtt/open-socket.ts';
 import { showBroker, showServer } from '../mqtt/show-address.ts';
@@ -17,7 +17,12 @@ import type { ServedServer } from './served-server.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How the options are called that say how a broker is connected to. */
-const OPTION_NAMES = { user: 'the account in the URL of --dial', ca: '--dial-ca' };
+const OPTION_NAMES: OptionNames = {
+  account: 'in the URL of --dial',
+  ca: '--dial-ca',
+  clientCertificate: undefined,
+  connectTimeout: undefined,
+};
 
 export interface MqttHubOptions {
   readonly hub: MqttHubConfig;
@@ -84,7 +89,9 @@ export class MqttHub implements Hub {
       drained: () => endpoint?.drained(),
       ended: (end) => {
         endpoint?.lost();
-        const error = endError(showBroker(hub.address), end, OPTION_NAMES);
+        const { address, account } = hub;
+        const approach = { tls: address.tls, hasAccount: isAccountGiven(account), options: OPTION_NAMES };
+        const error = endError(showBroker(address), end, approach);
         if (isOffered) events.ended(error.message.replace(/\.$/, ''));
         else events.failed(error);
       },

@@ -43,6 +43,8 @@ export interface DialedServer {
   /** Is told of the tokens that callers show; undefined: nothing is made of them. */
   readonly callerTokens: CallerTokens | undefined;
   readonly calls: Calls;
+  /** Marks that this bridge and its replicas send with requests to servers. */
+  readonly ownMarks: () => readonly string[];
   /** Limits the bytes of messages for this server that are still being read. */
   readonly bodies: BodyBudget;
   /** Numbers of its running processes, and of those that ended unexpectedly. */
@@ -99,7 +101,7 @@ export class ServedServer implements Part {
   #refusal: BridgeError | undefined;
 
   constructor({ config, listener, endpoints, dialed, live, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, calls, bodies, replicated } = dialed;
+    const { sessionDialers, callDialers, calls, bodies, replicated, ownMarks } = dialed;
     this.#dialed = dialed;
     const callers = describeCallers(listener, config);
     const parts = { calls, deps, shared: replicated?.state };
@@ -122,7 +124,7 @@ export class ServedServer implements Part {
       placement: replicated,
     });
     const { sessions, modernCalls } = this;
-    this.clients = { sessions, bodies, ...limits, maxClients: config.sessions.maxSessions };
+    this.clients = { sessions, bodies, ...limits, maxClients: config.sessions.maxSessions, ownMarks };
     replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
     const knowCaller = createKnowCaller(config.mapHeaders, dialed.callerTokens);
     this.#knowCaller = knowCaller;

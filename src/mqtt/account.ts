@@ -2,6 +2,11 @@ import type { BrokerAccount } from '../config/remote.ts';
 import { BridgeError } from '../errors.ts';
 import { readSmallFile } from '../io/bounded-file.ts';
 
+/** Returns true if there is something to show to the broker. */
+export function isAccountGiven({ user, password }: BrokerAccount): boolean {
+  return user !== undefined || password !== undefined;
+}
+
 /**
  * The user name and the password to connect with.
  * @throws BridgeError ERR_UPSTREAM_CONNECT when the file of the password cannot be read

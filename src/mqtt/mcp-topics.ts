@@ -62,6 +62,7 @@ export type UserProperties = Readonly<Record<string, string | readonly string[]>
 const COMPONENT_TYPE = 'MCP-COMPONENT-TYPE';
 const CLIENT_ID = 'MCP-MQTT-CLIENT-ID';
 const META = 'MCP-META';
+const BRIDGE_MARK = 'MCP-PORTAGE-BRIDGE';
 /** Suggested by brokers when they accept a connection. */
 const SUGGESTED_NAME = 'MCP-SERVER-NAME';
 const SUGGESTED_FILTERS = 'MCP-SERVER-NAME-FILTERS';
@@ -71,6 +72,19 @@ const MAX_FILTERS = 32;
 /** The properties of each message. */
 export function messageProperties(component: Component, clientId: string): UserProperties {
   return { [COMPONENT_TYPE]: component, [CLIENT_ID]: clientId };
+}
+
+/**
+ * Returns the properties of a message that may open a session, sent by a bridge with this mark. A bridge that receives its own mark
+ * is its own server by way of the broker, and would call itself endlessly.
+ */
+export function markedProperties(properties: UserProperties, mark: string | undefined): UserProperties {
+  return mark === undefined ? properties : { ...properties, [BRIDGE_MARK]: mark };
+}
+
+/** The mark of the bridge that has sent a message; undefined: it has none. */
+export function markOf(properties: UserProperties): string | undefined {
+  return single(properties[BRIDGE_MARK]);
 }
 
 /** The properties of a connection. */

@@ -106,7 +106,7 @@ export class PacketSplitter {
     const isPublish = first >> TYPE_SHIFT === PUBLISH;
     // The flags of other types are fixed, and QoS 2 is not subscribed to. So text is told from packets by its first byte.
     if (isPublish ? (first & QOS_2_BIT) !== 0 : (first & FLAGS) !== 0) {
-      this.#fail('bytes that no packet begins with');
+      this.#fail('bytes that are not MQTT');
       return NOTHING;
     }
     const length = readVariableInteger(header, 1);

@@ -1,10 +1,11 @@
 import type { Protocol } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
-import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
+import { classifyInitialize, type ProbeOutcome } from '../mcp/classify/probe-answer.ts';
 import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
+import { toPrintable } from '../printable.ts';
 import { mayDownload } from '../process/command-name.ts';
 import type { DuplexTransport } from '../relay/observer.ts';
 import type { Connector } from '../upstream/connection.ts';
@@ -23,6 +24,9 @@ import { requestFrame } from '../wire/write-message.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS } from './findings.ts';
 import { OfferDraft, takeInventory } from './offer-draft.ts';
 import type { Step } from './report.ts';
+
+/** Longest list of revisions that is shown. */
+const MAX_REVISIONS_LENGTH = 100;
 
 export interface ConnectionProbeOptions {
   /** Closed by the probe. */
@@ -121,6 +125,10 @@ export class ConnectionProbe {
     offer.saw = summary;
     if (outcome.kind === 'result') return this.#legacyWorks(offer, client, outcome.result);
     if (error !== undefined) throw error;
+    const verdict = classifyInitialize(outcome);
+    if (verdict.kind !== 'modern' || this.#options.protocol !== 'legacy') return;
+    const supported = toPrintable(verdict.supported.join(', '), MAX_REVISIONS_LENGTH);
+    this.#findings.problem(`It speaks only ${supported}, which is not looked for here. Add --protocol modern.`);
   }
 
   async #legacyWorks(offer: OfferDraft, client: Prober, handshake: unknown): Promise<void> {

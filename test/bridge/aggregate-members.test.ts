@@ -70,7 +70,12 @@ function membersOf(...dialed: (() => FakeServer)[]) {
     return {
       ...{ sessionDialers: fake, callDialers: fake, callerTokens: undefined, calls: createCalls(clock) },
       ...{ bodies: new BodyCapacity(1024).share(undefined), processes: { running: 0, failed: 0 } },
-      ...{ replicated: undefined, queues: new QueueSizes(), close: async () => void closed.push(fake) },
+      ...{
+        ownMarks: () => [],
+        replicated: undefined,
+        queues: new QueueSizes(),
+        close: async () => void closed.push(fake),
+      },
     };
   };
   return { members: new StdioMembers([config(), config({ membership: undefined })], dial, deps), closed };

@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { runBridge } from '../../src/bridge.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { ownPort } from '../support/own-port.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { configOf } from './config-of.ts';
+
+const mqtt = WHY_NO_MOSQUITTO === undefined ? test : test.skip;
+if (WHY_NO_MOSQUITTO !== undefined) test(`no broker: ${WHY_NO_MOSQUITTO}`, (t) => t.pass());
 
 const LOOP = /called itself: the URL of one of its servers leads back to it/;
 
@@ -88,4 +93,18 @@ for (const era of Object.keys(MESSAGES)) {
     const port = await startAt(t, () => address, '--stream', address);
     t.regex(await ask(port, era), LOOP);
   });
+
+  mqtt(`a bridge that is its own server through a broker tells a ${era} client so`, async (t) => {
+    const broker = await startMosquitto();
+    t.teardown(() => broker.stop());
+    const address = `${broker.url}/own/name`;
+    const port = await startAt(t, () => address, '--protocol', era, '--dial', address, '--status');
+    await waitFor(async () => /"hubs":"connected"/.test(await textAt(port, '/readyz')));
+    t.regex(await ask(port, era), LOOP);
+    t.regex(await textAt(port, '/status.json'), /"sessions":0,/);
+  });
+}
+
+async function textAt(port: number, path: string): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}${path}`)).text();
 }

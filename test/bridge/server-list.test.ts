@@ -73,6 +73,7 @@ async function startList(
         callDialers: fake,
         callerTokens: { note: ({ caller }) => void noted.push(`${name}: ${caller}`), areOptional: true },
         calls: createCalls(clock),
+        ownMarks: () => ['mark'],
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
         replicated: undefined,

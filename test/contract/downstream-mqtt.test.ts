@@ -43,6 +43,7 @@ async function offer({ sessions, clock }: HttpHarness, { port }: Mosquitto): Pro
             untakenTimeoutMs: 0,
             bodies: new BodyCapacity(MAX_MESSAGE_BYTES).share(undefined),
             maxClients: 100,
+            ownMarks: () => [],
             connection,
             terms,
             address: ADDRESS,

@@ -12,7 +12,7 @@ import {
   type ReceivedMessage,
   type Settlement,
 } from '../../src/mqtt/connection.ts';
-import { endError, type MqttEnd } from '../../src/mqtt/end-error.ts';
+import { type Approach, endError, type MqttEnd } from '../../src/mqtt/end-error.ts';
 import { openBrokerSocket } from '../../src/mqtt/open-socket.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -267,7 +267,11 @@ test('close sends what waits and says goodbye, so that the will is not published
 
 // ---- hostile brokers
 
-const OPTION_NAMES = { user: '--user', ca: '--ca' };
+const APPROACH: Approach = {
+  tls: 'off',
+  hasAccount: true,
+  options: { account: 'with --user', ca: '--ca', clientCertificate: undefined, connectTimeout: undefined },
+};
 
 /** The error for a broker that does this with each socket. */
 async function errorAfter(t: ExecutionContext, accept: (socket: Socket) => void) {
@@ -278,7 +282,7 @@ async function errorAfter(t: ExecutionContext, accept: (socket: Socket) => void)
     },
   });
   const { recorder, connection } = connectTo(t, broker.port);
-  const error = endError('mqtt://broker', await recorder.whenEnded(), OPTION_NAMES);
+  const error = endError('mqtt://broker', await recorder.whenEnded(), APPROACH);
   await connection.gone;
   t.is(recorder.ends.length, 1);
   return error;
@@ -348,7 +352,7 @@ for (const [reasonCode, code, exit] of [
       connack: { reasonCode, properties: { reasonString: 'not you\u0007' } },
     });
     const { recorder } = connectTo(t, broker.port);
-    const error = endError('mqtt://broker', await recorder.whenEnded(), OPTION_NAMES);
+    const error = endError('mqtt://broker', await recorder.whenEnded(), APPROACH);
     t.is(error.code, code);
     t.is(error.audiences.exit, exit);
     t.true(error.message.includes(`(${reasonCode}), "not you"`), error.message);
@@ -359,7 +363,7 @@ for (const [reasonCode, code, exit] of [
 test('a broker that ends the connection says why', async (t) => {
   const { broker, recorder } = await open(t);
   broker.connections[0]?.send({ cmd: 'disconnect', reasonCode: 0x8b });
-  const error = endError('mqtt://broker', await recorder.whenEnded(), OPTION_NAMES);
+  const error = endError('mqtt://broker', await recorder.whenEnded(), APPROACH);
   t.is(error.code, 'ERR_UPSTREAM_CLOSED');
   t.is(error.message, 'The broker at mqtt://broker ended the connection: server shutting down (139).');
 });

@@ -186,6 +186,15 @@ test.serial('--protocol pins the era', async (t) => {
   t.deepEqual(working(modern), ['stdio modern']);
 });
 
+test.serial(
+  'a modern server that is asked in the legacy era alone is reported with the option that asks it',
+  async (t) => {
+    const report = await probeServer('modern-only', [], { protocol: 'legacy' });
+    t.is(conclusionOf(report), 'unusable (69)');
+    t.deepEqual(report.problems, ['It speaks only 2026-07-28, which is not looked for here. Add --protocol modern.']);
+  },
+);
+
 test.serial('what is waited for is told as it changes', async (t) => {
   const waits: string[] = [];
   await probeServer('echo', [], { waiting: (what) => waits.push(what) });

@@ -115,6 +115,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
         observer: options.observer,
       }),
+      ownMarks: () => ['mark'],
       bodies: new BodyCapacity(options.maxMessageBytes ?? DEFAULTS.servers[0].limits.maxMessageBytes).share(undefined),
       processes: { running: 0, failed: 0 },
       replicated: undefined,

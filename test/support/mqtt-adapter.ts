@@ -3,6 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { connectAsync } from 'mqtt';
 
+/** Those of MCP. What an extension calls so belongs to a call or session, as all else that it sends. */
+const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/;
+
 export interface AdaptedServerOptions {
   readonly url: string;
   readonly serverId: string;
@@ -51,7 +54,7 @@ export async function startAdaptedServer({
     child.stdin.on('error', () => {});
     onLine(child.stdout, (line) => {
       // Modern changes are those of one subscription, which its client alone knows.
-      const isChange = methodOf(line).endsWith('/list_changed') && !line.includes('/subscriptionId"');
+      const isChange = LIST_CHANGED.test(methodOf(line)) && !line.includes('/subscriptionId"');
       publish(isChange ? `$mcp-server/capability/${serverId}/${serverName}` : rpc, line);
     });
     child.once('exit', () => {

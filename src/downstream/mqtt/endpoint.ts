@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { assertNever, BridgeError } from '../../errors.ts';
+import { assertNever, BridgeError, OWN_SERVER } from '../../errors.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { claimsModern } from '../../mcp/classify/route-era.ts';
 import { INITIALIZE, ROOTS_CHANGED } from '../../mcp/vocabulary/methods.ts';
@@ -13,6 +13,7 @@ import {
   controlTopic,
   DISCONNECTED,
   disconnectedMessage,
+  markOf,
   mayBeFrom,
   messageProperties,
   onlineMessage,
@@ -52,6 +53,8 @@ export interface ServedAtBroker {
   readonly bodies: BodyBudget;
   /** Clients at a time. Each may have a session. */
   readonly maxClients: number;
+  /** Marks of this bridge and its replicas, by which they recognize themselves as clients. */
+  readonly ownMarks: () => readonly string[];
 }
 
 export interface MqttEndpointOptions extends ServedAtBroker {
@@ -216,6 +219,8 @@ export class MqttEndpoint {
       return log.debug('a message at the control topic that opens no session was dropped');
     }
     if (served?.connection.isOpening === true) return log.debug('a repeated initialize was dropped');
+    const mark = markOf(properties);
+    if (mark !== undefined && this.#options.ownMarks().includes(mark)) return this.#refuse(clientId, frame, OWN_SERVER);
     // Some clients begin anew without a farewell. What the old session has to say would be taken for the new one's.
     if (served !== undefined) this.#forget(served);
     this.#admit(clientId, frame);
@@ -237,11 +242,15 @@ export class MqttEndpoint {
     });
   }
 
-  #refuse(clientId: string, { id }: Frame, refusal: BridgeError): void {
+  #refuse(clientId: string, first: Frame, refusal: BridgeError): void {
     const { connection, address, sessions } = this.#options;
     sessions.refuse({ transport: 'mqtt', principal: this.#options.principal }, refusal);
-    const payload = errorFrame(id, rpcErrorOf(refusal)).bytes;
-    connection.publish({ topic: rpcTopic(clientId, address), payload, properties: this.#properties });
+    const topic = rpcTopic(clientId, address);
+    const payload = errorFrame(first.id, rpcErrorOf(refusal)).bytes;
+    connection.publish({ topic, payload, properties: this.#properties });
+    // A modern client takes any answer for the beginning of a session, and would send the next call where nobody listens.
+    if (claimsModern(first))
+      connection.publish({ topic, payload: disconnectedMessage(), properties: this.#properties });
   }
 
   #open(clientId: string): Served | undefined {

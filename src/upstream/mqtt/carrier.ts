@@ -23,10 +23,11 @@ import type {
   MqttConnectionOptions,
   MqttListener,
   OversizedMessage,
+  Publication,
   ReceivedMessage,
   Settlement,
 } from '../../mqtt/connection.ts';
-import { endError, type MqttEnd } from '../../mqtt/end-error.ts';
+import { endError, type MqttEnd, type OptionNames } from '../../mqtt/end-error.ts';
 import {
   capabilityTopic,
   clientCapabilityTopic,
@@ -35,6 +36,7 @@ import {
   controlTopic,
   DISCONNECTED,
   disconnectedMessage,
+  markedProperties,
   mayBeFrom,
   messageProperties,
   presenceFilter,
@@ -63,7 +65,12 @@ export const ANSWER_MS = 5000;
 export const ALL_ANSWERS_MS = 30_000;
 
 /** How the options are called that say how a broker is connected to. */
-const OPTION_NAMES = { user: '--user and --password', ca: '--ca' };
+const OPTION_NAMES: OptionNames = {
+  account: 'with --user and --password',
+  ca: '--ca',
+  clientCertificate: '--client-cert and --client-key',
+  connectTimeout: '--connect-timeout',
+};
 
 export interface MqttCarrierOptions {
   /** The server's address, as it may be shown. */
@@ -71,8 +78,12 @@ export interface MqttCarrierOptions {
   /** The broker's address, as it may be shown. */
   readonly brokerName: string;
   readonly target: MqttTarget;
+  /** True if an account is shown to the broker. */
+  readonly hasAccount: boolean;
   readonly clientId: string;
   readonly clientInfo: Implementation;
+  /** The bridge's mark, which stands on what may open a session; undefined for a bridge that does not listen. */
+  readonly mark: string | undefined;
   /** Opens the connection. Throws a BridgeError when it cannot be tried. */
   readonly open: (
     hello: Pick<MqttConnectionOptions, 'clientId' | 'will' | 'properties'>,
@@ -116,6 +127,9 @@ type CarrierState =
   | Asking
   | { readonly kind: 'open'; readonly serverId: string };
 
+/** Where a message is published, and with which properties. */
+type Place = Pick<Publication, 'topic' | 'properties'>;
+
 /**
  * A session with one instance of a server at a broker, on a connection of its own: the MQTT client id is the session's id. The
  * first message opens the connection, finds an instance, and is sent to its control topic. Everything else goes to the RPC
@@ -126,6 +140,8 @@ export class MqttCarrier implements Carrier, MqttListener {
   readonly #options: MqttCarrierOptions;
   readonly #listener: CarrierListener;
   readonly #properties: UserProperties;
+  /** Properties of what goes to a control topic. */
+  readonly #openingProperties: UserProperties;
   readonly #instances: Instances;
   readonly #waiting = new ByteQueue<ClientMessage>(WAITING_LIMITS, frameBytes);
   readonly #scanner = new EnvelopeScanner();
@@ -155,6 +171,7 @@ export class MqttCarrier implements Carrier, MqttListener {
     this.#options = options;
     this.#listener = listener;
     this.#properties = messageProperties('mcp-client', options.clientId);
+    this.#openingProperties = markedProperties(this.#properties, options.mark);
     this.#instances = new Instances(options.target.serverName);
     this.gone = new Promise((resolve) => {
       this.#resolveGone = resolve;
@@ -258,20 +275,21 @@ export class MqttCarrier implements Carrier, MqttListener {
   #sendTo(serverId: string, frame: Frame): boolean {
     if (frame.method === SUBSCRIBE || frame.method === UNSUBSCRIBE) this.#noteSubscription(frame);
     const sent = this.#emptyIds.sent(frame);
-    return this.#publish(this.#topicOf(serverId, frame), sent, (settlement) => this.#settled(settlement, frame));
+    return this.#publish(this.#placeOf(serverId, frame), sent, (settlement) => this.#settled(settlement, frame));
   }
 
-  #publish(topic: string, { bytes: payload }: Frame, settled: (settlement: Settlement) => void): boolean {
-    return this.#connection?.publish({ topic, payload, properties: this.#properties }, settled) ?? true;
+  #publish(place: Place, { bytes: payload }: Frame, settled: (settlement: Settlement) => void): boolean {
+    return this.#connection?.publish({ ...place, payload }, settled) ?? true;
   }
 
   /** A server listens at its RPC topic from its first answer on. A modern server hears further requests before that. */
-  #topicOf(serverId: string, { method }: Frame): string {
+  #placeOf(serverId: string, { method }: Frame): Place {
     const { target, clientId } = this.#options;
     const address = { serverId, serverName: target.serverName };
     const isFirst = method === INITIALIZE || (this.#isModern && this.#state.kind === 'asking');
-    if (isFirst) return controlTopic(address);
-    return method === ROOTS_CHANGED ? clientCapabilityTopic(clientId) : rpcTopic(clientId, address);
+    if (isFirst) return { topic: controlTopic(address), properties: this.#openingProperties };
+    const topic = method === ROOTS_CHANGED ? clientCapabilityTopic(clientId) : rpcTopic(clientId, address);
+    return { topic, properties: this.#properties };
   }
 
   #noteSubscription(frame: Frame): void {
@@ -286,7 +304,9 @@ export class MqttCarrier implements Carrier, MqttListener {
     const { brokerName, log } = this.#options;
     switch (settlement.kind) {
       case 'taken':
+        return;
       case 'nobody':
+        if (frame.kind === 'request' && this.#state.kind === 'open') this.#unheard();
         return;
       case 'refused': {
         const said = describeReason(settlement.reasonCode);
@@ -301,6 +321,12 @@ export class MqttCarrier implements Carrier, MqttListener {
       default:
         assertNever(settlement);
     }
+  }
+
+  /** The server has forgotten the session, and nothing has told so: it had no presence, or this user may not read it. */
+  #unheard(): void {
+    const message = `The server at ${this.#options.name} does not listen to this session anymore, so the call did not reach it. Try again, in a new session.`;
+    this.#end(new BridgeError('ERR_UPSTREAM_CLOSED', message));
   }
 
   #fail({ kind, id }: Frame, error: BridgeError): void {
@@ -367,14 +393,16 @@ export class MqttCarrier implements Carrier, MqttListener {
     const state = this.#state;
     if (news.kind === 'nothing') return;
     const isOurs = (state.kind === 'open' || state.kind === 'asking') && state.serverId === news.serverId;
-    if (news.kind === 'left' && isOurs) return this.#instanceLeft(news.serverId);
+    if (news.kind === 'left' && isOurs) return this.#instanceLeft(news.serverId, 'has left the broker');
     if (news.kind === 'left' || !this.#knowsPresences) return;
     if (state.kind === 'seeking' || (state.kind === 'asking' && state.isLate)) this.#askNext();
   }
 
-  #instanceLeft(serverId: string): void {
-    if (this.#state.kind === 'asking') return this.#askAnother(serverId);
-    const message = `The server at ${this.#options.name} has left the broker.`;
+  #instanceLeft(serverId: string, how: string): void {
+    if (this.#state.kind === 'asking' && (!this.#state.isHeard || this.#mayAskSeveral)) {
+      return this.#askAnother(serverId);
+    }
+    const message = `The server at ${this.#options.name} ${how}. Calls that it had not answered may have run.`;
     this.#end(new BridgeError('ERR_UPSTREAM_CLOSED', message));
   }
 
@@ -401,19 +429,17 @@ export class MqttCarrier implements Carrier, MqttListener {
     const address = { serverId, serverName: target.serverName };
     const topic = rpcTopic(clientId, address);
     this.#connection?.publish({ topic, payload: disconnectedMessage(), properties: this.#properties });
-    this.#connection?.unsubscribe([topic, capabilityTopic(address)]);
+    this.#connection?.unsubscribe(this.#topicsOf(serverId));
   }
 
   #ask(serverId: string): void {
-    const { target, clientId, clock } = this.#options;
+    const { clock } = this.#options;
     const connection = this.#connection;
     if (this.#state.kind === 'asking') this.#forsake(this.#state.serverId);
-    const address = { serverId, serverName: target.serverName };
     const cancel = clock.after(ANSWER_MS, () => this.#late(serverId));
     const asking: Asking = { kind: 'asking', serverId, cancel, isLate: false, isHeard: false };
     this.#state = asking;
-    const filters = [rpcTopic(clientId, address), capabilityTopic(address)];
-    const subscriptions = filters.map((filter) => ({ filter, wantsRetained: false }));
+    const subscriptions = this.#topicsOf(serverId).map((filter) => ({ filter, wantsRetained: false }));
     connection?.subscribe(subscriptions, ([ofRpc = 0]) => {
       if (this.#state !== asking) return;
       if (ofRpc >= FIRST_FAILURE) return this.#lost(this.#notAllowed('hear the answers of this server', ofRpc));
@@ -421,12 +447,23 @@ export class MqttCarrier implements Carrier, MqttListener {
     });
   }
 
+  /**
+   * Where an instance speaks to this session. A modern server tells changes to the subscriptions that have asked for them, whose
+   * ids only their own session knows: what it tells all sessions at once at the capability topic is for legacy clients.
+   */
+  #topicsOf(serverId: string): readonly string[] {
+    const { target, clientId } = this.#options;
+    const address = { serverId, serverName: target.serverName };
+    const topic = rpcTopic(clientId, address);
+    return this.#isModern ? [topic] : [topic, capabilityTopic(address)];
+  }
+
   #sendFirst(asking: Asking): void {
     const { serverId } = asking;
     const first = this.#first ?? this.#waiting.shift()?.frame;
     if (first === undefined) return;
     this.#first = first;
-    this.#publish(this.#topicOf(serverId, first), this.#emptyIds.sent(first), (settlement) => {
+    this.#publish(this.#placeOf(serverId, first), this.#emptyIds.sent(first), (settlement) => {
       if (settlement.kind === 'nobody') return this.#askAnother(serverId);
       if (settlement.kind === 'refused') {
         return this.#lost(this.#notAllowed('send something to this server', settlement.reasonCode));
@@ -443,12 +480,16 @@ export class MqttCarrier implements Carrier, MqttListener {
     this.#tellDrained();
   }
 
+  /** True if the first request may be answered by several instances; a call may not run at several. */
+  get #mayAskSeveral(): boolean {
+    const method = this.#first?.method;
+    return method === INITIALIZE || method === DISCOVER;
+  }
+
   /** Asks another instance, if the first request is one that may be answered by several. */
   #late(serverId: string): void {
     const state = this.#state;
-    const method = this.#first?.method;
-    if (state.kind !== 'asking' || state.serverId !== serverId) return;
-    if (method !== INITIALIZE && method !== DISCOVER) return;
+    if (state.kind !== 'asking' || state.serverId !== serverId || !this.#mayAskSeveral) return;
     state.isLate = true;
     if (this.#instances.hasNext) this.#askNext();
   }
@@ -473,7 +514,7 @@ export class MqttCarrier implements Carrier, MqttListener {
           ? [`All that claim to serve "${serverName}" are gone`, 'Start the server']
           : [
               `No server named "${serverName}" is online`,
-              'Check the name, and that the server is running; a server that lost its presence can be named with ?server-id=',
+              'Check the name, that the server is running, and that the broker lets this user read its presence; a server that lost its presence can be named with ?server-id=',
             ];
     this.#lost(new BridgeError('ERR_UPSTREAM_CONNECT', `${what} at the broker ${brokerName}. ${wayOut}.`));
   }
@@ -481,9 +522,9 @@ export class MqttCarrier implements Carrier, MqttListener {
   #noAnswer(): void {
     if (this.#state.kind === 'open' || this.#state.kind === 'closed') return;
     if (this.#state.kind === 'seeking') return this.#nobodyThere();
-    const method = this.#first?.method;
     // A call may take as long as its client waits.
-    if (method !== INITIALIZE && method !== DISCOVER) return;
+    if (!this.#mayAskSeveral) return;
+    const method = this.#first?.method;
     const { name } = this.#options;
     const message = `The server at ${name} did not answer ${method} within ${ALL_ANSWERS_MS / 1000} s. Check that it is running; if it had to start first, try again.`;
     this.#lost(
@@ -495,12 +536,10 @@ export class MqttCarrier implements Carrier, MqttListener {
 
   received(message: ReceivedMessage): void {
     const state = this.#state;
-    const { target, clientId } = this.#options;
     if (state.kind === 'closed') return;
-    if (state.kind === 'open' || state.kind === 'asking') {
-      const address = { serverId: state.serverId, serverName: target.serverName };
-      if (message.topic === rpcTopic(clientId, address)) return this.#fromServer(state.serverId, message);
-      if (message.topic === capabilityTopic(address)) return this.#fromServer(state.serverId, message);
+    const isSession = state.kind === 'open' || state.kind === 'asking';
+    if (isSession && this.#topicsOf(state.serverId).includes(message.topic)) {
+      return this.#fromServer(state.serverId, message);
     }
     this.#presence(message);
   }
@@ -518,7 +557,8 @@ export class MqttCarrier implements Carrier, MqttListener {
 
   #message(serverId: string, frame: Frame): void {
     if (this.#state.kind === 'closed') return;
-    if (frame.method === DISCONNECTED && frame.kind === 'notification') return this.#instanceLeft(serverId);
+    if (frame.method === DISCONNECTED && frame.kind === 'notification')
+      return this.#instanceLeft(serverId, 'has ended the session');
     if (frame.method === RESOURCE_UPDATED && !this.#isModern && !this.#wants(frame)) return;
     if (this.#seen.isRepeated(frame)) return;
     const received = this.#emptyIds.received(frame);
@@ -570,8 +610,8 @@ export class MqttCarrier implements Carrier, MqttListener {
   // ---- the end
 
   ended(end: MqttEnd): void {
-    const { brokerName } = this.#options;
-    const error = endError(brokerName, end, OPTION_NAMES);
+    const { brokerName, target, hasAccount } = this.#options;
+    const error = endError(brokerName, end, { tls: target.address.tls, hasAccount, options: OPTION_NAMES });
     if (this.#state.kind === 'open') this.#end(error);
     else this.#lost(error);
   }

@@ -4,8 +4,9 @@ import type { MqttTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
+import { BRIDGE_MARK_HEADER } from '../../http/headers.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { readAccount } from '../../mqtt/account.ts';
+import { isAccountGiven, readAccount } from '../../mqtt/account.ts';
 import { MqttConnection } from '../../mqtt/connection.ts';
 import { createMqttId } from '../../mqtt/create-id.ts';
 import { openBrokerSocket } from '../../mqtt/open-socket.ts';
@@ -20,7 +21,8 @@ import { MqttCarrier } from './carrier.ts';
 
 export interface MqttConnectorOptions {
   readonly target: MqttTarget;
-  readonly remote: Pick<RemoteConfig, 'account' | 'tls'>;
+  /** Of the headers, only the bridge's mark has a place in MQTT. */
+  readonly remote: Pick<RemoteConfig, 'account' | 'headers' | 'tls'>;
   /** See `MqttCarrierOptions`. */
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
@@ -80,8 +82,10 @@ class MqttConnector implements Connector {
             name: this.name,
             brokerName: showBroker(target.address),
             target,
+            hasAccount: isAccountGiven(remote.account),
             clientId: createMqttId(randomId),
             clientInfo,
+            mark: remote.headers.get(BRIDGE_MARK_HEADER),
             open: (hello, listener) => {
               const account = readAccount(remote.account);
               const broker = openBrokerSocket(target.address, this.#secureContext);

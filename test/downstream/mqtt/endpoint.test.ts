@@ -1,4 +1,4 @@
-import { Client, type Transport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { connectAsync } from 'mqtt';
 import { type Bridge, startBridge } from '../../support/bridge.ts';
@@ -169,33 +169,57 @@ mqtt('an initialize beyond the limit of sessions is answered with an error', asy
   t.regex((answer.error as { message: string }).message, /--max-sessions/);
 });
 
-mqtt('each modern client that listens to lists is told of a change in its own subscription', async (t) => {
-  const at = await broker(t);
-  const bridge = await startBridge(['--dial', `${at.url}/${NAME}`, '--', process.execPath, MODERN_SERVER, 'stdio']);
-  t.teardown(() => bridge.stop());
-  const told: string[] = [];
-  const open = async (name: string): Promise<Client> => {
-    const client = new Client({ name, version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-    const transport = new MqttClientTransport(new URL(`${at.url}/${NAME}`));
-    await client.connect(transport as Transport);
-    t.teardown(() => client.close());
-    const { onmessage } = transport;
-    transport.onmessage = (message) => {
-      const id = /"io.modelcontextprotocol\/subscriptionId":"([^"]*)"/.exec(JSON.stringify(message))?.[1];
-      if (message.method === 'notifications/tools/list_changed') told.push(`${name}: ${id}`);
-      onmessage?.(message);
-    };
-    return client;
+mqtt('a modern bridge beyond the limit of sessions is served by its next call once there is room', async (t) => {
+  const { at, bridge, client } = await session(t, '--max-sessions', '1', '--status');
+  const other = await startBridge(['--protocol', 'modern', `${at.url}/${NAME}`]);
+  t.teardown(() => other.stop());
+  const connect = async (): Promise<Client> => {
+    const modern = new Client({ name: 'm', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    await modern.connect(new StreamableHTTPClientTransport(other.url));
+    t.teardown(() => modern.close());
+    return modern;
   };
-  const [one, two] = [await open('one'), await open('two')];
-  await one.listen({ toolsListChanged: true });
-  // Clients count their subscriptions, and these two ids are not to be the same.
-  await (await two.listen({ promptsListChanged: true })).close();
-  await two.listen({ toolsListChanged: true });
-  await one.callTool({ name: 'grow', arguments: { list: 'tools', name: 'grown' } });
-  await waitFor(() => told.length >= 2);
-  t.deepEqual([...told].sort(), ['one: listen:0', 'two: listen:1']);
+  await t.throwsAsync(connect(), { message: /503/ });
+  await client.end();
+  await waitFor(async () => (await sessionsOf(bridge)) === 0);
+  const { tools } = await (await connect()).listTools();
+  t.true(tools.length > 0);
 });
+
+mqtt(
+  'each modern client is told of the changes that it listens to, in its own subscription, and of no others',
+  async (t) => {
+    const at = await broker(t);
+    const bridge = await startBridge(['--dial', `${at.url}/${NAME}`, '--', process.execPath, MODERN_SERVER, 'stdio']);
+    t.teardown(() => bridge.stop());
+    const told: string[] = [];
+    const open = async (name: string): Promise<Client> => {
+      const client = new Client({ name, version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+      const transport = new MqttClientTransport(new URL(`${at.url}/${NAME}`));
+      await client.connect(transport as Transport);
+      t.teardown(() => client.close());
+      const { onmessage } = transport;
+      transport.onmessage = (message) => {
+        const id = /"io.modelcontextprotocol\/subscriptionId":"([^"]*)"/.exec(JSON.stringify(message))?.[1];
+        const list = /^notifications\/(.*)\/list_changed$/.exec(message.method ?? '')?.[1];
+        if (list !== undefined) told.push(`${name}: ${list} ${id}`);
+        onmessage?.(message);
+      };
+      return client;
+    };
+    const [one, two, three] = [await open('one'), await open('two'), await open('three')];
+    await one.listen({ toolsListChanged: true });
+    await three.listen({ promptsListChanged: true });
+    // Clients count their subscriptions, and these two ids are not to be the same.
+    await (await two.listen({ promptsListChanged: true })).close();
+    await two.listen({ toolsListChanged: true });
+    await one.callTool({ name: 'grow', arguments: { list: 'tools', name: 'grown' } });
+    await waitFor(() => told.length >= 2);
+    await one.callTool({ name: 'grow', arguments: { list: 'prompts', name: 'grown' } });
+    await waitFor(() => told.length >= 3);
+    t.deepEqual([...told].sort(), ['one: tools listen:0', 'three: prompts listen:0', 'two: tools listen:1']);
+  },
+);
 
 mqtt('a changed list goes to the capability topic, the change of a resource to its subscriber', async (t) => {
   const { client, serverId } = await session(t);

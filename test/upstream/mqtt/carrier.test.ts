@@ -9,6 +9,7 @@ import { createTestDeps } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Mosquitto, startMosquitto, WHY_NO_MOSQUITTO } from '../../support/mosquitto.ts';
 import { HABITS, startTestServer, type TestServer, type TestServerOptions } from '../../support/mqtt-peers.ts';
+import { startScriptedBroker } from '../../support/scripted-broker.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { RecordingServerListener } from '../recording-server-listener.ts';
 import { dialMqtt, targetAt } from './dial.ts';
@@ -39,7 +40,11 @@ interface Dialing extends Partial<MqttConnectorOptions> {
   readonly serverId?: string;
 }
 
-function dial(t: ExecutionContext, { port }: Mosquitto, { serverName = 'a/b', serverId, ...options }: Dialing = {}) {
+function dial(
+  t: ExecutionContext,
+  { port }: Pick<Mosquitto, 'port'>,
+  { serverName = 'a/b', serverId, ...options }: Dialing = {},
+) {
   const { connector, entries } = dialMqtt(targetAt(port, serverName, serverId), options);
   t.teardown(() => connector.killNow());
   const connect = (id: JsonRpcId = 1) => {
@@ -161,7 +166,10 @@ mqtt('without a server of that name, the error says so after the connect limit',
   const error = await connect().listener.whenClosed();
   t.is(error.code, 'ERR_UPSTREAM_CONNECT');
   t.is(error.audiences.exit, 69);
-  t.regex(error.message, /^No server named "a\/b" is online at the broker mqtt:\/\/127\.0\.0\.1:\d+\. Check the name/);
+  t.regex(
+    error.message,
+    /^No server named "a\/b" is online at the broker mqtt:\/\/127\.0\.0\.1:\d+\. Check the name, that the server is running, and that the broker lets this user read its presence/,
+  );
   t.is(connector.readiness().state, 'failing');
 });
 
@@ -223,10 +231,38 @@ for (const [how, go] of [
     await listener.answerTo(1);
     await serve(t, at, { serverId: 'two' });
     await go(server);
-    t.is((await listener.whenClosed()).code, 'ERR_UPSTREAM_CLOSED');
+    const error = await listener.whenClosed();
+    t.is(error.code, 'ERR_UPSTREAM_CLOSED');
+    t.regex(error.message, /has (left the broker|ended the session)\. Calls that it had not answered may have run\.$/);
     t.is(nameOf(await connect().listener.answerTo(1)), 'two');
   });
 }
+
+test('a call of which the broker says that nobody hears it ends the session, and the next one is opened', async (t) => {
+  const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'one', version: '1' } };
+  const at = await startScriptedBroker(t, {
+    handle: (packet, { send, packets }) => {
+      if (packet.cmd !== 'publish') return false;
+      const { topic, messageId = 0 } = packet;
+      send({ cmd: 'puback', messageId, reasonCode: topic.startsWith('$mcp-rpc/') ? 16 : 0 });
+      if (!topic.startsWith('$mcp-server/')) return true;
+      const [hello] = packets;
+      const rpc = `$mcp-rpc/${hello?.cmd === 'connect' ? hello.clientId : ''}/one/a/b`;
+      const payload = JSON.stringify({ jsonrpc: '2.0', id: 1, result });
+      send({ cmd: 'publish', topic: rpc, payload, qos: 0, dup: false, retain: false });
+      return true;
+    },
+  });
+  const { connect } = dial(t, at, { serverId: 'one' });
+  const { listener, link } = connect();
+  await listener.answerTo(1);
+  link.send(notificationFrame('notifications/unheard'));
+  link.send(requestFrame(2, 'tools/list'));
+  const error = await listener.whenClosed();
+  t.is(error.code, 'ERR_UPSTREAM_CLOSED');
+  t.regex(error.message, /does not listen to this session anymore/);
+  t.is(nameOf(await connect().listener.answerTo(1)), 'one');
+});
 
 mqtt('a broker that ends is noticed, and used again when it is back', async (t) => {
   const at = await broker(t);
@@ -365,6 +401,23 @@ mqtt('a modern server is asked at the control topic until it has answered', asyn
   await listener.answerTo(2);
   t.is(topics[0], '$mcp-server/modern/a/b');
   t.regex(topics[1] ?? '', /^\$mcp-rpc\//);
+});
+
+mqtt('a call that a modern server has heard before it left is not sent to another instance', async (t) => {
+  const at = await broker(t);
+  const { connector } = dial(t, at);
+  const listener = new RecordingServerListener();
+  const first = await serve(t, at, { manner: 'mute' });
+  const link = connector.connect();
+  link.listener = listener;
+  link.send(
+    requestFrame(1, 'tools/call', { name: 'x', _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }),
+  );
+  await waitFor(() => first.received.length === 1);
+  const second = await serve(t, at, { serverId: 'two' });
+  await first.leave();
+  t.is((await listener.whenClosed()).code, 'ERR_UPSTREAM_CLOSED');
+  t.deepEqual(second.received, []);
 });
 
 // ---- what others at the broker may say

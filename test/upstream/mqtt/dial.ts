@@ -13,6 +13,7 @@ export function dialMqtt(target: MqttTarget, options: Partial<MqttConnectorOptio
   const connector = createMqttConnector({
     target,
     remote: {
+      headers: new Map(),
       account: { user: undefined, password: undefined },
       tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     },
