@@ -31,7 +31,7 @@ const MAX_COLLECTED = 256;
 const MAX_COLLECTED_BYTES = 256 * 1024;
 
 /** Latest calls whose clients are known. More than this are hardly ever open at once. */
-const MAX_CALLS = 4096;
+const KNOWN_CALLS = 4096;
 
 /** Calls that wait for answers, and characters of what they are known by. A client may never come back. */
 const ROUND_LIMITS = { count: 1000, length: 1024 * 1024 };
@@ -42,8 +42,8 @@ const ROUND_LIMITS = { count: 1000, length: 1024 * 1024 };
  */
 export class Recorder implements Journal {
   readonly rounds = new RecentNames<number>(ROUND_LIMITS);
-  /** The names of clients, by the numbers of their calls. */
-  readonly #clients = new Map<number, string>();
+  /** The names of the clients of the latest calls. Each takes the place of one that is so many calls older. */
+  readonly #clients: (string | undefined)[] = [];
   readonly #options: RecorderOptions;
   #entries: Entry[] = [];
   #bytes = 0;
@@ -95,17 +95,10 @@ export class Recorder implements Journal {
     if (isFull || this.#entries.length >= MAX_COLLECTED) this.flush();
     const entry = { atMs: this.#options.wallClock(), frame, origin, tap, direction, call };
     this.#entries.push(entry);
-    if (direction === 'in' && origin.facts.side === 'client') this.#noteClient(call, origin.facts.client);
+    if (direction === 'in' && origin.facts.side === 'client') this.#clients[call % KNOWN_CALLS] = origin.facts.client;
     if (!isRepeated) this.#bytes += frame.bytes.length;
     this.#cancelTimer ??= this.#options.clock.after(COLLECT_MS, () => this.flush());
     return entry;
-  }
-
-  #noteClient(call: number, client: string | undefined): void {
-    if (call === 0 || client === undefined) return;
-    this.#clients.set(call, client);
-    const [oldest] = this.#clients.size > MAX_CALLS ? this.#clients.keys() : [];
-    if (oldest !== undefined) this.#clients.delete(oldest);
   }
 
   handle(entry: Entry, handle: () => void): void {
@@ -154,7 +147,7 @@ export class Recorder implements Journal {
         at: this.#textOf(atMs),
         seq,
         call: call === 0 ? undefined : call,
-        client: origin.facts.side === 'server' ? this.#clients.get(call) : undefined,
+        client: origin.facts.side === 'server' ? this.#clientOf(call) : undefined,
         bytes: frame.bytes.length,
         hidden: hidden === 0 ? undefined : hidden,
         cut: isCut ? (true as const) : undefined,
@@ -162,6 +155,10 @@ export class Recorder implements Journal {
       lines.push(recordedLine(origin[direction], facts, text));
     }
     return lines;
+  }
+
+  #clientOf(call: number): string | undefined {
+    return call === 0 || call <= this.#lastCall - KNOWN_CALLS ? undefined : this.#clients[call % KNOWN_CALLS];
   }
 
   #textOf(atMs: number): string {
