@@ -36,8 +36,10 @@ export interface MosquittoOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** What the broker queues for a connection that is paused is not dropped. */
-export const PATIENT_BROKER: MosquittoOptions = { settings: ['allow_anonymous true', 'max_queued_messages 0'] };
+/** What the broker queues for a connection that is paused is not dropped, and no packet waits for others to be sent with. */
+export const PATIENT_BROKER: MosquittoOptions = {
+  settings: ['allow_anonymous true', 'max_queued_messages 0', 'set_tcp_nodelay true'],
+};
 
 export async function startMosquitto({
   settings = ['allow_anonymous true'],
