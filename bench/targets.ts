@@ -115,7 +115,7 @@ const ROWS: readonly Row[] = [
     case: 'mqtt',
     ...small32,
     contender: 'mcp-portage-mqtt',
-    floor: ['mcp-portage', 1],
+    floor: ['mcp-portage', 2],
   },
   {
     title: 'modern → modern stdio, small calls',
