@@ -152,7 +152,7 @@ async function openStream(bridge: Bridge): Promise<CarriedClient> {
   const { socket } = client;
   const ear = createEar();
   const hear = async (): Promise<never> => {
-    for (;;) ear.hear(await client.nextMessage());
+    for (;;) ear.take(await client.next());
   };
   void hear();
   return Object.assign(ear, {
