@@ -233,7 +233,7 @@ async function startBroker(t: ExecutionContext): Promise<Carrying> {
 }
 
 /** At a broker, where nothing of its connection is seen by the bridge. */
-async function openAtBroker(url: URL): Promise<CarriedClient> {
+export async function openAtBroker(url: URL): Promise<CarriedClient> {
   const transport = new MqttClientTransport(url);
   await transport.start();
   const ear = createEar();

@@ -136,10 +136,10 @@ async function startOnGrpc(): Promise<ConnectionServer> {
 }
 
 /** The least that the broker may be told. */
-export const MIN_KEEP_ALIVE_S = 10;
+const MIN_KEEP_ALIVE_S = 10;
 
 /** A broker that shows soon that a connection is dead, or alive. */
-const BROKER: MosquittoOptions = {
+export const BROKER: MosquittoOptions = {
   settings: [...(PATIENT_BROKER.settings ?? []), `max_keepalive ${MIN_KEEP_ALIVE_S}`],
 };
 
