@@ -212,6 +212,24 @@ test('a stream that ends within a message is a fault of the server, and a connec
   }
 });
 
+test('a stream that is reset, or ends without a status, is a session that is over, and leaves no connection', async (t) => {
+  for (const end of [
+    (stream: ServerHttp2Stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+    (stream: ServerHttp2Stream) => stream.end(),
+  ]) {
+    let left: Promise<unknown> | undefined;
+    const port = await serveRaw(t, (stream) => {
+      left = stream.session && once(stream.session, 'close');
+      stream.respond(GRPC);
+      stream.once('data', () => end(stream));
+    });
+    const { dialer, listener } = dial(t, port);
+    t.is((await listener.whenClosed()).code, 'ERR_UPSTREAM_CLOSED');
+    await left;
+    t.is(dialer.readiness().state, 'ready');
+  }
+});
+
 test('a line that is no message is skipped, and warned of once', async (t) => {
   const port = await serveRaw(t, (stream) => {
     stream.respond(GRPC);
