@@ -11,6 +11,7 @@ import {
   CONNECTIONS,
   type Connected,
   type ConnectionCall,
+  type ConnectionName,
   echo,
   resultOf,
   startConnected,
@@ -24,14 +25,59 @@ const BOUND_MIB = 150;
 /** Once for each connection, however much it is. */
 const NOISE_OF_LINES = 'warn the server sends something that is not MCP; skipping it (--log-level debug shows it)';
 
-const errorOf = (reason: string) => ({ code: -32603, data: { bridge: { reason } } });
-
-async function isOver(t: ExecutionContext, { victim }: Connected): Promise<void> {
-  t.is((await victim.call('echo', 'x')).status, 404, 'the client is told to open a new session');
+interface Expected {
+  /** Whether the session ends with its connection. Otherwise the next message opens another connection. */
+  readonly isOver: boolean;
+  /** What a call gets when the end comes within its answer: a regular end, or a reset. */
+  readonly cut: Readonly<Record<'end' | 'reset', string>>;
+  /** What is left of a message is a message, though it is none of MCP. */
+  readonly hasRest?: true;
+  /** How a server is found out that is silent. */
+  readonly silence: readonly string[];
+  /** The log of what is no message. */
+  readonly noise: (server: string) => string;
+  /** Whether a message that is too large ends the session, as its length is known ahead and nothing of it is read. */
+  readonly endsAtTooLarge: boolean;
 }
 
+const CUT = { end: 'ERR_UPSTREAM_CLOSED', reset: 'ERR_UPSTREAM_CLOSED' } as const;
+const noise = (server: string): string =>
+  `warn The server at ${server} sent something that is not a message; skipping it`;
+
+const EXPECTED: Readonly<Record<ConnectionName, Expected>> = {
+  // Pings of WebSocket are sent within the limit on silence.
+  webSocket: { isOver: true, cut: CUT, silence: ['--idle-timeout', '3s'], noise, endsAtTooLarge: true },
+  stream: {
+    isOver: true,
+    cut: CUT,
+    hasRest: true,
+    silence: ['--keep-alive', '1s'],
+    noise: () => NOISE_OF_LINES,
+    endsAtTooLarge: false,
+  },
+  grpc: { isOver: true, cut: CUT, silence: ['--keep-alive', '1s'], noise, endsAtTooLarge: true },
+  // Devices come and go. Those who are connected with a broker ping it as often as it wants.
+  mqtt: { isOver: false, cut: CUT, silence: [], noise, endsAtTooLarge: false },
+};
+
+const errorOf = (reason: string) => ({ code: -32603, data: { bridge: { reason } } });
+
+/** What becomes of the session of a client when its connection is lost. */
+async function sessionEnds(t: ExecutionContext, { victim }: Connected, isOver: boolean): Promise<void> {
+  const { status, text } = await victim.call('echo', 'and on');
+  if (isOver) t.is(status, 404, 'the client is told to open a new session');
+  else t.is(text, 'and on');
+}
+
+/** While connections are refused. */
 const hasLost = ({ victim }: Connected) =>
-  waitFor(async () => (await victim.call('echo', 'x')).status === 404, { message: 'the loss to be known' });
+  waitFor(
+    async () => {
+      const { status, error } = await victim.call('echo', 'x');
+      return status === 404 || error !== undefined;
+    },
+    { message: 'the loss to be known' },
+  );
 
 const grewLess = (t: ExecutionContext, { bridge }: Connected): (() => void) => {
   const before = rssMiBOf(bridge.pid);
@@ -43,18 +89,17 @@ const grewLess = (t: ExecutionContext, { bridge }: Connected): (() => void) => {
 
 for (const name of CONNECTION_NAMES) {
   const { title } = CONNECTIONS[name];
+  const { isOver, cut, hasRest, silence, noise, endsAtTooLarge } = EXPECTED[name];
+  const end = isOver ? 'the session is over' : 'the session goes on';
+  const witness = isOver ? 'is over' : 'is served';
 
   for (const by of ['end', 'reset'] as const) {
-    test.serial(`${title}: network cuts a message in two (${by}): one error, and the session is over`, async (t) => {
+    test.serial(`${title}: network cuts a message in two (${by}): one error, and ${end}`, async (t) => {
       const connected = await startConnected(t, name);
       connected.network.fault = { kind: 'truncate', marker: MARK, keep: 1, by };
-      t.like(
-        (await connected.victim.call('echo', `some text, ${MARK} and more`)).error,
-        errorOf('ERR_UPSTREAM_CLOSED'),
-      );
-      await isOver(t, connected);
-      // Half a line is what is left of a line.
-      await connected.recovered({ log: ['warn ERR_UPSTREAM_CLOSED', ...(name === 'stream' ? [NOISE_OF_LINES] : [])] });
+      t.like((await connected.victim.call('echo', `some text, ${MARK} and more`)).error, errorOf(cut[by]));
+      await sessionEnds(t, connected, isOver);
+      await connected.recovered({ log: [`warn ${cut[by]}`, ...(hasRest ? [noise('')] : [])] });
     });
   }
 
@@ -71,26 +116,34 @@ for (const name of CONNECTION_NAMES) {
     await anew.leave();
     // Those that were there. A byte stream is there before anything is said on it, so it is lost, too.
     const losses = name === 'stream' ? 3 : 2;
-    await connected.recovered({ witness: 'is over', log: Array(losses).fill('warn ERR_UPSTREAM_CLOSED') });
+    // How often a session looks for its server meanwhile is a matter of time.
+    const attempts = bridge.logs.filter(({ code, level }) => code === 'ERR_UPSTREAM_CONNECT' && level === 'warn');
+    await sessionEnds(t, connected, isOver);
+    await connected.recovered({
+      witness,
+      log: [
+        ...Array(losses).fill('warn ERR_UPSTREAM_CLOSED'),
+        ...Array(attempts.length).fill('warn ERR_UPSTREAM_CONNECT'),
+      ],
+    });
   });
 
-  test.serial(`${title}: a server that vanishes without a word is found out, and its session is over`, async (t) => {
-    // Pings of WebSocket are sent within the limit on silence.
-    const options = name === 'webSocket' ? ['--idle-timeout', '3s'] : ['--keep-alive', '1s'];
-    const connected = await startConnected(t, name, options);
+  test.serial(`${title}: a server that vanishes without a word is found out, and ${end}`, async (t) => {
+    const connected = await startConnected(t, name, silence);
     const { bridge, network, server, victim, recovered } = connected;
     t.is((await victim.call('echo', 'one')).text, 'one');
     // A server that has never answered a ping may be one that answers none.
     if (name === 'stream') await waitFor(() => server.pings > 1, { message: 'two pings' });
     network.fault = { kind: 'silence' };
     t.like((await victim.call('echo', 'x')).error, errorOf('ERR_UPSTREAM_TIMEOUT'));
-    await isOver(t, connected);
+    if (isOver) await sessionEnds(t, connected, isOver);
     // The session of the witness is pinged at other times, and is to be given up for its silence, too.
     const givenUp = () => bridge.logs.filter(({ code, level }) => code === 'ERR_UPSTREAM_TIMEOUT' && level === 'warn');
     await waitFor(() => givenUp().length >= 2, { message: 'both sessions to be given up' });
     network.fault = { kind: 'none' };
     await network.reset();
-    await recovered({ witness: 'is over', log: Array(2).fill('warn ERR_UPSTREAM_TIMEOUT') });
+    await sessionEnds(t, connected, isOver);
+    await recovered({ witness, log: Array(2).fill('warn ERR_UPSTREAM_TIMEOUT') });
   });
 
   test.serial(
@@ -111,12 +164,8 @@ for (const name of CONNECTION_NAMES) {
       t.is((await victim.call('echo', 'and on')).text, 'and on');
       server.answer = echo;
       const url = network.through(server.url).href;
-      const noise =
-        name === 'webSocket'
-          ? `warn The server at ${url} sent something that is not a message; skipping it`
-          : NOISE_OF_LINES;
       const unmatched = `warn Server "${url}" sent an answer that matches no open call and is dropped; its id is a string`;
-      await recovered({ log: [unmatched, noise, noise] });
+      await recovered({ log: [unmatched, noise(url), noise(url)] });
     },
   );
 
@@ -130,10 +179,8 @@ for (const name of CONNECTION_NAMES) {
       t.like((await victim.call('echo', 'x')).error, errorOf('ERR_UPSTREAM_TOO_LARGE'));
       staysWithin();
       server.answer = echo;
-      // A frame says its length ahead, and nothing of it is read.
-      if (name === 'webSocket') await isOver(t, connected);
-      else t.is((await victim.call('echo', 'and on')).text, 'and on');
-      await recovered({ log: [name === 'webSocket' ? 'warn ERR_UPSTREAM_TOO_LARGE' : 'error ERR_UPSTREAM_TOO_LARGE'] });
+      await sessionEnds(t, connected, endsAtTooLarge);
+      await recovered({ log: [`${endsAtTooLarge ? 'warn' : 'error'} ERR_UPSTREAM_TOO_LARGE`] });
     },
   );
 
@@ -145,7 +192,7 @@ for (const name of CONNECTION_NAMES) {
       const staysWithin = grewLess(t, connected);
       server.answer = (call) => {
         echo(call);
-        if (call.text === 'read no more') call.socket.pause();
+        if (call.text === 'read no more') call.readNoMore();
       };
       t.is((await victim.call('echo', 'read no more')).text, 'read no more');
       const unread = Array.from({ length: 40 }, () => victim.call('echo', 'x'.repeat(MIB)));
@@ -156,6 +203,9 @@ for (const name of CONNECTION_NAMES) {
       await recovered();
     },
   );
+
+  // A broker takes whatever comes, so there nobody has to wait.
+  if (name === 'mqtt') continue;
 
   test.serial(
     `${title}: server floods a client that does not read: it has to wait, and memory stays within bounds`,
@@ -183,48 +233,76 @@ for (const name of CONNECTION_NAMES) {
   );
 }
 
-test.serial(
-  'byte stream: the connection of several clients is lost: each call gets one error, and they go on with the next one',
+const mqtt = CONNECTION_NAMES.includes('mqtt') ? test.serial : test.serial.skip;
+
+mqtt(
+  'MQTT: server floods a client that does not read: the broker keeps it, and all of it comes in the end',
   async (t) => {
-    const connected = await startConnected(t, 'stream', ['--isolation', 'shared']);
-    const { server, network, victim, witness, recovered } = connected;
-    let asked = 0;
-    server.answer = () => {
-      asked += 1;
+    const connected = await startConnected(t, 'mqtt');
+    const { server, victim, witness, recovered } = connected;
+    const staysWithin = grewLess(t, connected);
+    const notes = 256;
+    const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(MIB) } };
+    server.answer = (call) => {
+      if (call.text === 'flood') for (let sent = 0; sent < notes; sent += 1) call.say(note);
+      echo(call);
     };
-    const open = [victim.call('echo', 'a'), witness.call('echo', 'b')];
-    await waitFor(() => asked === 2);
-    server.answer = echo;
-    await network.reset();
-    for (const { error } of await Promise.all(open)) t.like(error, errorOf('ERR_UPSTREAM_CLOSED'));
-    t.is((await victim.call('echo', 'and on')).text, 'and on');
-    await recovered({ log: ['warn ERR_UPSTREAM_CLOSED'] });
+    const answer = await victim.start('echo', 'flood');
+    // It comes behind all of that, but for the bridge.
+    t.is((await witness.call('echo', 'and I?')).text, 'and I?');
+    staysWithin();
+    const body = await answer.text();
+    t.is(body.split('notifications/message').length - 1, notes);
+    t.true(body.includes('"text":"flood"'));
+    staysWithin();
+    await recovered();
   },
 );
+
+for (const name of CONNECTION_NAMES.filter((other) => other !== 'webSocket')) {
+  test.serial(
+    `${CONNECTIONS[name].title}: the connection of several clients is lost: each call gets one error, and they go on with the next one`,
+    async (t) => {
+      const connected = await startConnected(t, name, ['--isolation', 'shared']);
+      const { server, network, victim, witness, recovered } = connected;
+      let asked = 0;
+      server.answer = () => {
+        asked += 1;
+      };
+      const open = [victim.call('echo', 'a'), witness.call('echo', 'b')];
+      await waitFor(() => asked === 2);
+      server.answer = echo;
+      await network.reset();
+      for (const { error } of await Promise.all(open)) t.like(error, errorOf('ERR_UPSTREAM_CLOSED'));
+      t.is((await victim.call('echo', 'and on')).text, 'and on');
+      await recovered({ log: ['warn ERR_UPSTREAM_CLOSED'] });
+    },
+  );
+}
 
 test.serial('WebSocket: server sends what is no frame: one error, and the session is over', async (t) => {
   const connected = await startConnected(t, 'webSocket');
   const { server, victim, recovered } = connected;
-  server.answer = ({ socket }) => void socket.write('HTTP/1.1 500 Internal Server Error\r\n\r\n');
+  server.answer = ({ carrier }) => void carrier.write('HTTP/1.1 500 Internal Server Error\r\n\r\n');
   t.like((await victim.call('echo', 'x')).error, errorOf('ERR_UPSTREAM_PROTOCOL'));
   server.answer = echo;
-  await isOver(t, connected);
+  await sessionEnds(t, connected, true);
   await recovered({ log: ['warn ERR_UPSTREAM_PROTOCOL'] });
 });
 
 /** Without an end, as fast as it is taken. */
-function floods({ say, socket }: ConnectionCall, flood: { sentBytes: number; stop: () => void }): void {
+function floods({ say, carrier }: ConnectionCall, flood: { sentBytes: number; stop: () => void }): void {
   const params = { level: 'info', data: 'x'.repeat(64 * 1024) };
   let isStopped = false;
   flood.stop = () => {
     isStopped = true;
   };
   const go = (): void => {
-    while (!isStopped && !socket.destroyed && socket.writableLength < MIB) {
+    while (!isStopped && !carrier.destroyed && carrier.writableLength < MIB) {
       say({ jsonrpc: '2.0', method: 'notifications/message', params });
       flood.sentBytes += params.data.length;
     }
   };
-  socket.on('drain', go);
+  carrier.on('drain', go);
   go();
 }

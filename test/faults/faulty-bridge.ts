@@ -18,6 +18,8 @@ export interface FaultyOptions {
   readonly target?: readonly string[];
   /** That of the clients. */
   readonly era?: Era;
+  /** Resolves when the bridge holds what it holds without clients. Default: it does when it listens. */
+  readonly isReady?: (bridge: Bridge) => Promise<unknown>;
 }
 
 /** What came of those who were there before the fault. */
@@ -42,10 +44,11 @@ export interface Faulty {
 /** The bridge before a server with faults, or what else `target` names. Ended with the test, when nothing may be left. */
 export async function startFaulty(
   t: ExecutionContext,
-  { options = [], era = 'legacy', target = faulty(era) }: FaultyOptions = {},
+  { options = [], era = 'legacy', target = faulty(era), isReady }: FaultyOptions = {},
 ): Promise<Faulty> {
   const bridge = await startBridge(['--shutdown-grace', '300ms', ...options, ...target]);
   t.teardown(() => bridge.stop());
+  await isReady?.(bridge);
   const witness = await connectClient(bridge, era);
   await witness.call('echo', 'before');
   const before = await steadyHandles(bridge);

@@ -2,6 +2,7 @@
  * The bound on memory that docs/reference/limits.md states, part by part, for the built bridge. Each test makes clients want far
  * more than the bound. Memory of another process is read from /proc, so they run on Linux only. Needs a current build.
  */
+import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { headersOf, modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import type { Bridge } from '../support/bridge.ts';
@@ -16,6 +17,7 @@ import {
 } from '../support/legacy-clients.ts';
 import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { answerTo, CARRIER_NAMES, CARRIERS, type CarrierKind, openCarried } from './carried-clients.ts';
 import { rssMiBOf, startFaulty } from './faulty-bridge.ts';
 
 /** Memory of another process is read from /proc. */
@@ -77,6 +79,11 @@ const callOf = (id: number, name: string, text = ''): object => ({
   params: { name, arguments: { text } },
 });
 
+/** Of what a process has written to anything. */
+function writtenMiBOf(pid: number): number {
+  return Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]) / MEBIBYTE.length;
+}
+
 /** Takes a response and throws it away. */
 async function drain({ response }: HttpAnswer): Promise<void> {
   await new Promise((resolve) => response.resume().once('close', resolve));
@@ -95,6 +102,46 @@ onLinux('clients that do not read hold what is stated for each, and their server
   for (const session of sessions) await (await session.delete()).text();
   await recovered();
 });
+
+for (const name of CARRIER_NAMES) {
+  const { title, isDirect, start }: CarrierKind = CARRIERS[name];
+  const what = isDirect ? 'its server waits' : 'the broker keeps it';
+  onLinux(`what a server says to a client on a ${title} that pauses: ${what}, and nothing is lost`, async (t) => {
+    const carrying = await start(t);
+    const isReady = async (bridge: Bridge): Promise<void> => (await openCarried(carrying, bridge)).leave();
+    const { bridge, witness, recovered } = await startFaulty(t, { options: carrying.options, isReady });
+    const others = bridge.children();
+    const client = await openCarried(carrying, bridge);
+    t.teardown(client.destroy);
+    const server = bridge.children().find((pid) => !others.includes(pid)) ?? Number.NaN;
+    const counted: number[] = [];
+    const { hear } = client;
+    client.hear = (message) => {
+      if (message.method === undefined) hear(message);
+      else counted.push(Number.parseInt((message.params as { readonly data: string }).data, 10));
+    };
+    const memory = watchMemory(t, bridge);
+    client.pause();
+    client.say(callOf(1, 'counts-aloud'));
+    await waitFor(() => writtenMiBOf(server) > (isDirect ? 0.5 : 300), { message: 'the server to say it' });
+    await memory.settled();
+    const writtenMiB = writtenMiBOf(server);
+    if (isDirect) t.true(writtenMiB < 32, `${writtenMiB.toFixed(0)} MiB were taken`);
+    t.log(`${writtenMiB.toFixed(0)} MiB were taken`);
+    t.is((await witness.call('echo', 'undisturbed')).text, 'undisturbed');
+    t.is(counted.length, 0);
+    client.resume();
+    await answerTo(client, 1);
+    t.deepEqual(
+      counted,
+      Array.from({ length: 300 }, (_, index) => index + 1),
+    );
+    // A message at the client and one that is not complete yet; as many as a broker takes without an acknowledgment.
+    staysWithin(t, memory, isDirect ? 4 : 24, 300);
+    await client.leave();
+    await recovered();
+  });
+}
 
 onLinux('clients that do not read hold 8 MiB each where their server cannot wait for them', async (t) => {
   const limits = ['--isolation', 'shared', '--max-message-bytes', '2m'];

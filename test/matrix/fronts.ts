@@ -109,6 +109,12 @@ export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Brid
 /** How the log begins the line about an address that is not of HTTP. */
 const LABELS: Partial<Readonly<Record<ClientKind['over'], string>>> = { stream: 'Byte stream', grpc: 'gRPC' };
 
+/** Options with which `serve` listens for these clients at another place than that of HTTP. */
+export function optionsFor({ over }: Pick<ClientKind, 'over'>): readonly string[] {
+  if (over === 'stream') return ['--stream', 'tcp://127.0.0.1:0'];
+  return over === 'grpc' ? ['--grpc', '127.0.0.1:0'] : [];
+}
+
 /** The same where a stream or gRPC is one of the places. */
 export async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
   const label = LABELS[kind.over];
@@ -154,11 +160,9 @@ async function serve(
   target: readonly string[],
   { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
 ): Promise<Front> {
-  const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
-  const grpc = kind.over === 'grpc' ? ['--grpc', '127.0.0.1:0'] : [];
   // Behind a byte stream and at a broker there is one for each connection, too.
   const pool = target.includes('--') || /^(tcp|mqtt):/.test(target.at(-1) ?? '') ? POOL : [];
-  const bridge = await startBridge([...stream, ...grpc, ...pool, ...target], options);
+  const bridge = await startBridge([...optionsFor(kind), ...pool, ...target], options);
   const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,

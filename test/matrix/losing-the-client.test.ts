@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { type LogLine, REPOSITORY, readLog, startBridge } from '../support/bridge.ts';
+import { PATIENT_BROKER, startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { says } from '../support/says.ts';
 import { serverProgram } from '../support/server-program.ts';
@@ -14,7 +15,7 @@ import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName, endpointAt } from './clients.ts';
-import { urlFor } from './fronts.ts';
+import { optionsFor, urlFor } from './fronts.ts';
 import { type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
 const PROGRAM = serverProgram(new URL('./doomed-client.ts', import.meta.url));
@@ -29,6 +30,15 @@ const SERVER_NAMES = [
   'modernHttp',
 ] as const satisfies ServerName[];
 
+const AT_A_BROKER: readonly (readonly [ClientName, ServerName])[] = [
+  ['mqtt', 'stdio'],
+  ['modernMqtt', 'modernStdio'],
+  ['stdio', 'mqtt'],
+  ['streamable', 'mqtt'],
+  ['modernHttp', 'mqtt'],
+  ['mqtt', 'mqtt'],
+];
+
 /** Clients on each carrier, and servers behind each, with one of each kind: what they are joined with changes nothing. */
 const CARRIED: readonly (readonly [ClientName, ServerName])[] = [
   ['socket', 'stdio'],
@@ -41,6 +51,13 @@ const CARRIED: readonly (readonly [ClientName, ServerName])[] = [
   ['streamable', 'modernWebSocket'],
   ['modernHttp', 'webSocket'],
   ['modernHttp', 'modernStream'],
+  ['grpc', 'stdio'],
+  ['modernGrpc', 'modernStdio'],
+  ['stdio', 'grpc'],
+  ['streamable', 'modernGrpc'],
+  ['modernHttp', 'grpc'],
+  ['grpc', 'grpc'],
+  ...(WHY_NO_MOSQUITTO === undefined ? AT_A_BROKER : []),
 ];
 const PAIRS = [
   ...CLIENT_NAMES.flatMap((client) => SERVER_NAMES.map((server) => [client, server] as const)),
@@ -131,9 +148,16 @@ async function overServe(t: ExecutionContext, client: ClientName, { target }: Ru
 /** The bridge where clients of this kind look for it. */
 async function serve(t: ExecutionContext, client: ClientName, target: readonly string[]) {
   const kind: ClientKind = CLIENTS[client];
+  if (kind.over === 'mqtt') {
+    const broker = await startMosquitto(PATIENT_BROKER);
+    t.teardown(broker.stop);
+    const address = `${broker.url}/matrix/bridge`;
+    const bridge = await startBridge([...SHORT_TIMES, '--dial', address, ...target]);
+    t.teardown(() => bridge.stop());
+    return { bridge, address };
+  }
   if (kind.over !== 'socket') {
-    const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
-    const bridge = await startBridge([...SHORT_TIMES, ...stream, ...target]);
+    const bridge = await startBridge([...SHORT_TIMES, ...optionsFor(kind), ...target]);
     t.teardown(() => bridge.stop());
     return { bridge, address: (await urlFor(kind, bridge)).href };
   }

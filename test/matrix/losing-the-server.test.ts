@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { LogLine } from '../support/bridge.ts';
 import { startCuttingProxy } from '../support/cutting-proxy.ts';
+import { WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { assertGone } from '../support/processes.ts';
 import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -20,9 +21,26 @@ const URI = 'test://numbered/1';
 type RemoteName = keyof typeof MORTALS;
 
 /** Servers whose connection is the session, as the stream of HTTP+SSE is. */
-const ON_A_CONNECTION: readonly RemoteName[] = ['httpSse', 'webSocket', 'stream', 'modernWebSocket', 'modernStream'];
+const ON_A_CONNECTION: readonly RemoteName[] = [
+  'httpSse',
+  'webSocket',
+  'stream',
+  'grpc',
+  'modernWebSocket',
+  'modernStream',
+  'modernGrpc',
+];
 /** Of which nobody can tell whether it has run a call that was not answered. */
 const isStateless = (server: RemoteName): boolean => server === 'modernHttp' || server === 'modernSocket';
+
+const AT_A_BROKER: readonly (readonly [RemoteName, ClientName])[] = [
+  ['mqtt', 'stdio'],
+  ['mqtt', 'streamable'],
+  ['mqtt', 'modernHttp'],
+  ['stateful', 'mqtt'],
+  ['modernHttp', 'modernMqtt'],
+  ['mqtt', 'mqtt'],
+];
 
 /** The transports of MCP with each other, and the carriers beside them with one of each kind. */
 const PAIRS: readonly (readonly [RemoteName, ClientName])[] = [
@@ -43,6 +61,15 @@ const PAIRS: readonly (readonly [RemoteName, ClientName])[] = [
   ['modernHttp', 'modernWebSocket'],
   ['httpSse', 'stream'],
   ['webSocket', 'webSocket'],
+  ['grpc', 'stdio'],
+  ['grpc', 'streamable'],
+  ['grpc', 'modernHttp'],
+  ['modernGrpc', 'stdio'],
+  ['modernGrpc', 'modernHttp'],
+  ['stateful', 'grpc'],
+  ['modernHttp', 'modernGrpc'],
+  ['grpc', 'grpc'],
+  ...(WHY_NO_MOSQUITTO === undefined ? AT_A_BROKER : []),
 ];
 
 /**
@@ -59,7 +86,7 @@ const IS_OVER = /session does not exist|session has not begun|Connection closed|
 
 /** What a client is told that calls while the server is gone. */
 const MEANWHILE: Readonly<Record<Fate, RegExp>> = {
-  'goes on': /nothing listens there/,
+  'goes on': /nothing listens there|All that claim to serve ".*" are gone/,
   'goes on after a pause': /nothing listens there|broke in the middle/,
   'is over': IS_OVER,
 };
@@ -76,6 +103,9 @@ function fateOf(client: ClientName, server: RemoteName): Fate {
   return over === 'stdio' ? 'goes on' : 'is over';
 }
 
+/** A server that has left a broker may come back, and is waited for so long. */
+const optionsFor = (server: RemoteName): readonly string[] => (server === 'mqtt' ? ['--connect-timeout', '2s'] : []);
+
 /** What the calls of these tests say. */
 const PAYLOADS = /in flight|anybody there|welcome|worth waiting for/;
 
@@ -85,17 +115,21 @@ const PAYLOADS = /in flight|anybody there|welcome|worth waiting for/;
  */
 function logOf(client: ClientName, server: RemoteName): readonly string[] {
   if (isStateless(server)) return ['error ERR_UPSTREAM_DELIVERY', 'error ERR_UPSTREAM_CONNECT'];
+  if (server === 'mqtt') return ['warn ERR_UPSTREAM_CLOSED', ...Array(2).fill('warn ERR_UPSTREAM_CONNECT')];
   if (!ON_A_CONNECTION.includes(server)) {
     return ['error ERR_UPSTREAM_CLOSED', 'warn ERR_UPSTREAM_CONNECT', 'error ERR_UPSTREAM_CONNECT'];
   }
   const isOver = fateOf(client, server) === 'is over';
-  const attempt = Array(SERVERS[server].over === 'stream' ? 2 : 1).fill('warn ERR_UPSTREAM_CONNECT');
+  const saysSoItself = ['stream', 'grpc'].includes(SERVERS[server].over);
+  const attempt = Array(saysSoItself ? 2 : 1).fill('warn ERR_UPSTREAM_CONNECT');
   return ['warn ERR_UPSTREAM_CLOSED', ...(isOver ? [] : attempt)];
 }
 
-/** One that failed. Of a byte stream the connection says so itself, too. */
+/** One that failed. Of some transports the connection says so itself, too. */
 const isAttempt = ({ msg }: LogLine): boolean =>
-  /^not reconnected|^the shared server did not start|^Cannot reach the server at tcp:/.test(String(msg));
+  /^not reconnected|^the shared server did not start|^Cannot reach the server at (?:tcp|grpc):|^All that claim to serve/.test(
+    String(msg),
+  );
 
 /** How many attempts there are is a matter of time; each has its line. */
 function isNoRepetition(line: LogLine, index: number, logs: readonly LogLine[]): boolean {
@@ -108,7 +142,7 @@ for (const [server, client] of PAIRS) {
   test.serial(`${title}; when it is back, the session ${fate}`, async (t) => {
     const first = await MORTALS[server]();
     t.teardown(first.stop);
-    const { front, main, connectAnew, ends } = await connect(t, client, [first.target]);
+    const { front, main, connectAnew, ends } = await connect(t, client, [...optionsFor(server), first.target]);
     const hasChanges = server !== 'stateless';
     if (hasChanges) {
       await main.watchLists();

@@ -2,13 +2,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInetd } from '../support/inetd.ts';
+import { PATIENT_BROKER, startMosquitto } from '../support/mosquitto.ts';
+import { startAdaptedServer } from '../support/mqtt-adapter.ts';
 import { ownPort } from '../support/own-port.ts';
 import type { ServerProcess } from '../support/server-process.ts';
 import {
+  grpcTargetOf,
   inetdProgram,
   type ServerName,
+  startLegacyGrpc,
   startLegacyHttp,
   startLegacyWebSocket,
+  startModernGrpc,
   startModernHttp,
   startModernWebSocket,
 } from './servers.ts';
@@ -38,6 +43,9 @@ export const MORTALS = {
   modernWebSocket: atPort(startModernWebSocket),
   stream: onStream('legacy'),
   modernStream: onStream('modern'),
+  grpc: onGrpc(startLegacyGrpc),
+  modernGrpc: onGrpc(startModernGrpc),
+  mqtt: atBroker(),
 } as const satisfies Partial<Record<ServerName, () => Promise<MortalServer>>>;
 
 function atPort(start: (port: number) => Promise<ServerProcess>): () => Promise<MortalServer> {
@@ -46,6 +54,35 @@ function atPort(start: (port: number) => Promise<ServerProcess>): () => Promise<
     return { target: url.href, shownAs: url.origin, kill, stop, startAgain: () => startAt(port) };
   };
   return async () => startAt(await ownPort());
+}
+
+function onGrpc(start: (port: number) => Promise<ServerProcess>): () => Promise<MortalServer> {
+  const startAt = async (port: number): Promise<MortalServer> => {
+    const server = await start(port);
+    const target = grpcTargetOf(server);
+    return { target, shownAs: target, kill: server.kill, stop: server.stop, startAgain: () => startAt(port) };
+  };
+  return async () => startAt(await ownPort());
+}
+
+/** The broker lives on, and tells that the server is gone. */
+function atBroker(): () => Promise<MortalServer> {
+  return async () => {
+    const broker = await startMosquitto(PATIENT_BROKER);
+    const place = { url: broker.url, serverId: 'mortal-1', serverName: 'matrix/server' };
+    const target = `${place.url}/${place.serverName}`;
+    const startThere = async (): Promise<MortalServer> => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-mortal-'));
+      const { kill, close } = await startAdaptedServer({ ...place, command: inetdProgram('legacy', folder) });
+      const stop = async (): Promise<void> => {
+        await close();
+        await broker.stop();
+        await rm(folder, { recursive: true, force: true });
+      };
+      return { target, shownAs: target, kill, stop, startAgain: startThere };
+    };
+    return startThere();
+  };
 }
 
 function atSocket(start: (path: string) => Promise<ServerProcess>): () => Promise<MortalServer> {

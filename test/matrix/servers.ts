@@ -63,9 +63,11 @@ export const startLegacyWebSocket = (port = 0) => startServerProcess(LEGACY, ['w
 /** @param port 0 picks one */
 export const startModernWebSocket = (port = 0) => startServerProcess(MODERN, ['websocket', String(port)]);
 
-export const startLegacyGrpc = () => startServerProcess(LEGACY, ['grpc']);
+/** @param port 0 picks one */
+export const startLegacyGrpc = (port = 0) => startServerProcess(LEGACY, ['grpc', String(port)]);
 
-export const startModernGrpc = () => startServerProcess(MODERN, ['grpc']);
+/** @param port 0 picks one */
+export const startModernGrpc = (port = 0) => startServerProcess(MODERN, ['grpc', String(port)]);
 
 /** For each connection to a byte stream or broker; its processes keep one record, in this folder. */
 export const inetdProgram = (era: Era, folder: string): readonly string[] => [
@@ -204,7 +206,9 @@ function running(server: ServerProcess, ask: typeof fetch = fetch): RunningServe
   return { target: [server.url.href], look, stop: server.stop };
 }
 
-/** The path of its URL is the port of gRPC. */
 function overGrpc(server: ServerProcess): RunningServer {
-  return { ...running(server), target: [`grpc://127.0.0.1:${server.url.pathname.slice(1)}`] };
+  return { ...running(server), target: [grpcTargetOf(server)] };
 }
+
+/** The path of the URL of such a server is the port of gRPC. */
+export const grpcTargetOf = ({ url }: ServerProcess): string => `grpc://127.0.0.1:${url.pathname.slice(1)}`;

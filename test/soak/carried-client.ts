@@ -1,8 +1,12 @@
 import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { WebSocket } from 'ws';
+import { SESSION_HEADERS } from '../downstream/grpc/raw-call.ts';
+import { framedLine, onLine } from '../support/grpc-lines.ts';
 import { initialize, notification } from '../support/legacy-clients.ts';
+import { MqttClientTransport } from '../support/mqtt-client-transport.ts';
 import { AnswerDesk } from './answer-desk.ts';
 import { checkAnswer, echo, type Resident, uniqueText } from './client.ts';
 import type { Tally } from './tally.ts';
@@ -15,7 +19,16 @@ interface Carried {
   readonly closed: Promise<unknown>;
 }
 
-/** A session on a connection of its own: over WebSocket, or as lines on a byte stream. */
+type Open = (url: URL, hear: (text: string) => void) => Carried;
+
+const OPEN: Readonly<Record<string, Open>> = {
+  'ws:': openWebSocket,
+  'tcp:': openByteStream,
+  'grpc:': openGrpc,
+  'mqtt:': openAtBroker,
+};
+
+/** A session on a connection of its own: over WebSocket, as lines on a byte stream, over gRPC, or at a broker. */
 export class SoakCarried implements Resident {
   readonly #tally: Tally;
   readonly #desk: AnswerDesk;
@@ -27,7 +40,9 @@ export class SoakCarried implements Resident {
     this.#tally = tally;
     this.#desk = new AnswerDesk(tally);
     const hear = (text: string): void => this.#desk.take(JSON.parse(text), text);
-    this.#carried = url.protocol === 'ws:' ? openWebSocket(url, hear) : openByteStream(url, hear);
+    const open = OPEN[url.protocol];
+    if (open === undefined) throw new Error(`nothing is known that speaks ${url.protocol}`);
+    this.#carried = open(url, hear);
     void this.#carried.closed.then(() => this.#desk.close());
   }
 
@@ -84,4 +99,28 @@ function openByteStream(url: URL, hear: (text: string) => void): Carried {
   lines.on('error', () => undefined).on('line', hear);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   return { send: (text) => void socket.write(`${text}\n`), close: () => void socket.end(), closed };
+}
+
+function openGrpc({ hostname, port }: URL, hear: (text: string) => void): Carried {
+  const session = connectHttp2(`http://${hostname}:${port}`);
+  session.on('error', () => undefined);
+  const stream = session.request(SESSION_HEADERS);
+  onLine(stream, hear);
+  stream.on('error', () => undefined).on('close', () => session.close());
+  const closed = new Promise((resolve) => session.once('close', resolve));
+  return { send: (text) => void stream.write(framedLine(text)), close: () => void stream.end(), closed };
+}
+
+function openAtBroker(url: URL, hear: (text: string) => void): Carried {
+  const transport = new MqttClientTransport(url);
+  transport.onmessage = (message) => hear(JSON.stringify(message));
+  const closed = new Promise<void>((resolve) => {
+    transport.onclose = resolve;
+  });
+  const opened = transport.start().catch(() => transport.onclose?.());
+  return {
+    send: (text) => void opened.then(() => transport.send(JSON.parse(text))).catch(() => undefined),
+    close: () => void transport.close(),
+    closed,
+  };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Bridge, startBridge } from '../support/bridge.ts';
+import { type Mosquitto, PATIENT_BROKER, startMosquitto, WHY_NO_MOSQUITTO } from '../support/mosquitto.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { SoakCarried } from './carried-client.ts';
 import { Connections, callModern, type Resident, SoakSession } from './client.ts';
@@ -22,7 +23,7 @@ export interface LoadOptions {
   readonly residents: number;
   /** The same over HTTP+SSE. */
   readonly streamResidents: number;
-  /** The same over WebSocket, and as many on a byte stream. */
+  /** The same over WebSocket, and as many on a byte stream, over gRPC and, where there is one, at a broker. */
   readonly carriedResidents: number;
   readonly visitorsPerSecond: number;
   readonly modernPerSecond: number;
@@ -39,35 +40,46 @@ export interface LoadReport {
 export class Load {
   readonly #options: LoadOptions;
   readonly #bridge: Bridge;
+  readonly #broker: Mosquitto | undefined;
   readonly #connections: Connections;
   readonly #residentTally = new Tally();
   readonly #streamTally = new Tally();
   readonly #webSocketTally = new Tally();
   readonly #byteStreamTally = new Tally();
+  readonly #grpcTally = new Tally();
+  readonly #mqttTally = new Tally();
   readonly #visitorTally = new Tally();
   readonly #modernTally = new Tally();
   readonly #samples: Sample[] = [];
   readonly #idle: Sample;
 
-  private constructor(options: LoadOptions, bridge: Bridge) {
+  private constructor(options: LoadOptions, bridge: Bridge, broker: Mosquitto | undefined) {
     this.#options = options;
     this.#bridge = bridge;
+    this.#broker = broker;
     this.#connections = new Connections(bridge.url);
     this.#idle = takeSample(bridge.pid);
   }
 
   static async start(options: LoadOptions): Promise<Load> {
     const { residents, streamResidents, carriedResidents } = options;
-    const limits = ['--max-sessions', String(4 * (residents + streamResidents + 2 * carriedResidents) + 1000)];
+    const limits = ['--max-sessions', String(4 * (residents + streamResidents + 4 * carriedResidents) + 1000)];
     const timeout = ['--session-timeout', `${SESSION_TIMEOUT_S}s`];
-    const args = ['--isolation', options.isolation, '--stream', 'tcp://127.0.0.1:0', ...limits, ...timeout];
-    return new Load(options, await startBridge([...args, '--', process.execPath, SERVER]));
+    const broker = WHY_NO_MOSQUITTO === undefined ? await startMosquitto(PATIENT_BROKER) : undefined;
+    const places = ['--stream', 'tcp://127.0.0.1:0', '--grpc', '127.0.0.1:0', ...hubAt(broker)];
+    const args = ['--isolation', options.isolation, ...places, ...limits, ...timeout];
+    const bridge = await startBridge([...args, '--', process.execPath, SERVER]);
+    // Its connection stays, whoever is there.
+    if (broker !== undefined) await waitFor(() => bridge.logs.some(({ msg }) => /^connected to mqtt:/.test(`${msg}`)));
+    return new Load(options, bridge, broker);
   }
 
   async run(endMs: number): Promise<LoadReport> {
     const { residents, streamResidents, carriedResidents, visitorsPerSecond, modernPerSecond } = this.#options;
     const webSocketUrl = new URL(`ws://${this.#bridge.url.host}/ws`);
-    const byteStreamUrl = await this.#byteStreamUrl();
+    const byteStreamUrl = await this.#urlOf('Byte stream');
+    const grpcUrl = await this.#urlOf('gRPC');
+    const brokerUrl = this.#broker && new URL(`${this.#broker.url}/${SERVER_NAME}`);
     const isOver = (): boolean => Date.now() >= endMs;
     const sessions = [
       ...(await openAll(residents, () => this.#openResident())),
@@ -76,6 +88,10 @@ export class Load {
       )),
       ...(await openAll(carriedResidents, () => SoakCarried.open(webSocketUrl, this.#webSocketTally))),
       ...(await openAll(carriedResidents, () => SoakCarried.open(byteStreamUrl, this.#byteStreamTally))),
+      ...(await openAll(carriedResidents, () => SoakCarried.open(grpcUrl, this.#grpcTally))),
+      ...(brokerUrl === undefined
+        ? []
+        : await openAll(carriedResidents, () => SoakCarried.open(brokerUrl, this.#mqttTally))),
     ];
     const sampling = this.#sample(isOver);
     await Promise.all([
@@ -89,9 +105,9 @@ export class Load {
     return this.#report(await this.#settle());
   }
 
-  #byteStreamUrl(): Promise<URL> {
+  #urlOf(label: string): Promise<URL> {
     return waitFor(() => {
-      const line = this.#bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+      const line = this.#bridge.logs.find(({ msg }) => msg?.startsWith(label) === true);
       return line && new URL((line.endpoint as { url: string }).url);
     });
   }
@@ -166,6 +182,8 @@ export class Load {
       'residents over HTTP+SSE': this.#streamTally,
       'residents over WebSocket': this.#webSocketTally,
       'residents on byte streams': this.#byteStreamTally,
+      'residents over gRPC': this.#grpcTally,
+      'residents at a broker': this.#mqttTally,
       visitors: this.#visitorTally,
       modern: this.#modernTally,
     };
@@ -175,6 +193,7 @@ export class Load {
     const serious = this.#bridge.logs.filter(({ level }) => level === 'error' || level === 'fatal');
     for (const { code, msg } of serious.slice(0, 5)) failures.push(`${title}: the bridge logged ${code}: ${msg}`);
     await this.#bridge.stop().catch((error: unknown) => failures.push(`${title}: ${error}`));
+    await this.#broker?.stop();
     const lines = [
       ...Object.entries(tallies).map(([who, tally]) => `${title}, ${who}: ${tally}`),
       `${title}: ${verdict.report}`,
@@ -183,6 +202,11 @@ export class Load {
     return { lines, failures };
   }
 }
+
+const SERVER_NAME = 'soak/server';
+
+const hubAt = (broker: Mosquitto | undefined): readonly string[] =>
+  broker === undefined ? [] : ['--dial', `${broker.url}/${SERVER_NAME}`];
 
 /** Some at a time; those who were refused are left out. */
 async function openAll<Who>(count: number, open: () => Promise<Who | undefined>): Promise<Who[]> {

@@ -49,6 +49,12 @@ export interface JsonRpcLine {
   readonly resumption_token: string;
 }
 
+/** One message of the service as bytes, without what gRPC writes before it. */
+export const encodeLine = (line: string): Buffer => Mcp.service.Session?.requestSerialize({ line }) ?? Buffer.alloc(0);
+
+/** The line of such a message. */
+export const decodeLine = (bytes: Buffer): string => Mcp.service.Session?.responseDeserialize(bytes).line;
+
 type SessionStream =
   | ClientDuplexStream<Partial<JsonRpcLine>, JsonRpcLine>
   | ServerDuplexStream<JsonRpcLine, Partial<JsonRpcLine>>;

@@ -13,8 +13,8 @@ export interface Mosquitto {
   readonly port: number;
   /** `mqtt://127.0.0.1:port` */
   readonly url: string;
-  /** Ends it, and starts it again on the same port, without what it held. */
-  restart(): Promise<void>;
+  /** Ends it, and starts it again on the same port, without what it held. Default: with the settings it had. */
+  restart(settings?: readonly string[]): Promise<void>;
   /** Ends it. `restart` starts it again. */
   end(): Promise<void>;
   stop(): Promise<void>;
@@ -48,11 +48,14 @@ export async function startMosquitto({
   const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'portage-mosquitto-'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
-  const lines = [`listener ${port} 127.0.0.1`, ...settings.map((line) => line.replaceAll(FOLDER, folder))];
   // Started as root, it becomes another user, who cannot read the folder.
   const user = process.getuid?.() === 0 ? ['user root'] : [];
   const file = join(folder, 'mosquitto.conf');
-  await writeFile(file, [...user, ...lines, ''].join('\n'));
+  const configure = (lines: readonly string[]): Promise<void> => {
+    const written = lines.map((line) => line.replaceAll(FOLDER, folder));
+    return writeFile(file, [...user, `listener ${port} 127.0.0.1`, ...written, ''].join('\n'));
+  };
+  await configure(settings);
   const start = async (): Promise<ChildProcess> => {
     const child = spawn(findProgram('mosquitto') ?? 'mosquitto', ['-c', file], { stdio: 'ignore' });
     running.add(child);
@@ -71,8 +74,9 @@ export async function startMosquitto({
     port,
     url: `mqtt://127.0.0.1:${port}`,
     end,
-    async restart() {
+    async restart(others) {
       await end();
+      if (others !== undefined) await configure(others);
       child = await start();
     },
     async stop() {

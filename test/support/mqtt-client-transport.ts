@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { connectAsync, type MqttClient } from 'mqtt';
 
 /** What both SDKs have in common of a message. */
@@ -44,28 +45,35 @@ export class MqttClientTransport {
     await client.unsubscribeAsync(`$mcp-server/presence/+/${serverName}`);
     this.#serverTopic = `${serverId}/${serverName}`;
     client.on('message', (topic, payload) => this.#received(topic, payload.toString()));
-    const filters = [this.#rpcTopic, `$mcp-server/capability/${this.#serverTopic}`];
+    const filters = [this.rpcTopic, `$mcp-server/capability/${this.#serverTopic}`];
     await client.subscribeAsync(filters, { qos: 1, nl: true });
+  }
+
+  /** What carries its connection to the broker. */
+  get socket(): Socket {
+    if (this.#client === undefined) throw new Error('it has not been started');
+    return this.#client.stream as Socket;
   }
 
   get #presenceTopic(): string {
     return `$mcp-client/presence/${this.#clientId}`;
   }
 
-  get #rpcTopic(): string {
+  /** Where both sides speak once the server has answered. */
+  get rpcTopic(): string {
     return `$mcp-rpc/${this.#clientId}/${this.#serverTopic}`;
   }
 
   #received(topic: string, text: string): void {
     // A presence that comes late is nobody's message.
-    if (topic !== this.#rpcTopic && !topic.startsWith('$mcp-server/capability/')) return;
+    if (topic !== this.rpcTopic && !topic.startsWith('$mcp-server/capability/')) return;
     this.#isOpen = true;
     if (text === DISCONNECTED) this.#client?.end();
     else this.onmessage?.(JSON.parse(text) as Message);
   }
 
   async send(message: Message): Promise<void> {
-    const topic = this.#isOpen ? this.#rpcTopic : `$mcp-server/${this.#serverTopic}`;
+    const topic = this.#isOpen ? this.rpcTopic : `$mcp-server/${this.#serverTopic}`;
     const isAboutRoots = message.method === 'notifications/roots/list_changed';
     await this.#publish(isAboutRoots ? `$mcp-client/capability/${this.#clientId}` : topic, JSON.stringify(message));
   }

@@ -63,6 +63,9 @@ export const HABITS = {
   },
 } as const satisfies Readonly<Record<string, ServerHabits>>;
 
+/** A result: it is said by other means, or never. */
+export const LATER = Symbol('later');
+
 export type Answer = (message: Message, session: TestSession) => unknown;
 
 export interface TestServerOptions {
@@ -80,7 +83,8 @@ export interface TestServerOptions {
 /** A session of a test server. */
 export interface TestSession {
   readonly clientId: string;
-  say(message: Message): void;
+  /** An object as a message, a text in the place of one. */
+  say(message: object | string): void;
 }
 
 export interface TestServer {
@@ -133,7 +137,8 @@ export async function startTestServer({
     const topic = `$mcp-rpc/${clientId}/${serverId}/${serverName}`;
     const session: TestSession = {
       clientId,
-      say: (message) => void publish(topic, JSON.stringify(message)).catch(() => {}),
+      say: (message) =>
+        void publish(topic, typeof message === 'string' ? message : JSON.stringify(message)).catch(() => {}),
     };
     sessions.set(clientId, session);
     await client.subscribeAsync(topic, { qos: habits.qos, nl: true });
@@ -156,6 +161,7 @@ export async function startTestServer({
     }
     try {
       const result = method === 'ping' && habits.unknown === 'silence' ? undefined : await answer(message, session);
+      if (result === LATER) return;
       if (result !== undefined) return session.say({ jsonrpc: '2.0', id, result });
       if (habits.unknown === 'error') session.say({ jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } });
     } catch (error) {

@@ -69,7 +69,10 @@ export class ClientGrpcStream implements MessageConnection {
     stream.on('data', (chunk: Buffer) => {
       if (this.#state.kind === 'open') listener.read(chunk);
     });
-    stream.on('end', () => listener.inputEnded());
+    // A stream that is reset, or whose connection is lost, ends as well, but the client has ended nothing.
+    stream.on('end', () => {
+      if (!stream.aborted) listener.inputEnded();
+    });
     stream.on('error', () => listener.readerGone());
     stream.on('close', () => {
       void arriving.holds(0);

@@ -118,15 +118,20 @@ export class MqttClientConnection implements MessageConnection {
       if (envelope?.method !== undefined && envelope.id === undefined && isListChanged(envelope.method)) {
         // A change that names a subscription is for the client that has it.
         const isForAll = findSubscriptionId(new Frame(message, envelope)) === undefined;
-        if (isForAll) return this.#options.tellAll(envelope.method, message);
+        if (isForAll) return this.#noteCapacity(this.#options.tellAll(envelope.method, message));
       }
     }
     if (this.#state === 'opening') this.#noteAnswer(message);
     const { connection, properties } = this.#options;
     this.#waitingBytes += message.length;
     const settled = (settlement: Settlement): void => this.#settled(settlement, message.length);
-    this.#isFull = !connection.publish({ topic: this.#topic, payload: message, properties }, settled);
-    return !this.#isFull;
+    return this.#noteCapacity(connection.publish({ topic: this.#topic, payload: message, properties }, settled));
+  }
+
+  /** A message that finds capacity again does not replace `drained`, which those are waiting for that found none. */
+  #noteCapacity(hasCapacity: boolean): boolean {
+    if (!hasCapacity) this.#isFull = true;
+    return hasCapacity;
   }
 
   #noteAnswer(message: Buffer): void {

@@ -335,7 +335,8 @@ export class GrpcCarrier implements Carrier {
     const { name } = this.#options;
     if (this.#status !== undefined) return this.#failed(statusError(this.#status, this.#context));
     if (state.kind === 'connecting') return this.#failed(connectError(name, this.#cause, this.#isConnected));
-    if (this.#splitter.isWithinMessage && this.#cause === undefined) {
+    // A connection that is closed aborts its streams, wherever the server is in a message.
+    if (this.#splitter.isWithinMessage && this.#cause === undefined && !state.stream.aborted) {
       return this.#failed(protocolError(name, 'only the beginning of a message'));
     }
     this.#failed(breakError(this.#cause, this.#context));

@@ -12,7 +12,7 @@ import {
   PING_MS,
 } from '../../../src/downstream/grpc/listener.ts';
 import { seriousLines } from '../../support/http-harness.ts';
-import { initialize } from '../../support/legacy-clients.ts';
+import { call, initialize } from '../../support/legacy-clients.ts';
 import { RawSocket } from '../../support/raw-socket.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openGrpcBridge } from './grpc-bridge.ts';
@@ -70,6 +70,23 @@ test('a stream that ends within a message has status 3', async (t) => {
   const { stream, ended } = openCall(openConnection(t, bridge.port));
   stream.end(lineOf(initialize()).subarray(0, 20));
   t.is((await ended).trailers['grpc-status'], String(status.INVALID_ARGUMENT));
+});
+
+test('a client that cancels its stream or is gone within a message has left, and nothing is said of the message', async (t) => {
+  const bridge = await openGrpcBridge(t);
+  const half = lineOf(call(1)).subarray(0, 20);
+  for (const how of ['cancels', 'is gone'] as const) {
+    const { socket, frame } = await openFrames(bridge.port);
+    t.teardown(() => socket.destroy());
+    socket.write(frame(FRAME_TYPES.headers, END_HEADERS, 1, sessionHeaders(bridge.port)));
+    socket.write(frame(FRAME_TYPES.data, 0, 1, lineOf(initialize())));
+    socket.write(frame(FRAME_TYPES.data, 0, 1, half));
+    await waitFor(() => bridge.sessions.size === 1);
+    if (how === 'is gone') socket.destroy();
+    else socket.write(frame(FRAME_TYPES.rstStream, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])));
+    await waitFor(() => bridge.sessions.size === 0);
+  }
+  t.deepEqual(seriousLines(bridge), []);
 });
 
 test('what is no gRPC is told so: another method, another content, another path, another timeout', async (t) => {

@@ -8,13 +8,14 @@ const PROTO = join(dirname(createRequire(import.meta.url).resolve('mcp-grpc-tran
 const UNLIMITED = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 };
 
 /**
- * Listens for gRPC at a port that is picked, and tells it as the path of the URL at which `serveHttp` answers.
+ * Listens for gRPC, and tells its port as the path of the URL at which `serveHttp` answers.
  *
  * @param {object} options
+ * @param {string} options.port 0 picks one
  * @param {import('./record.js').ServerRecord} options.record
  * @param {(stream: any) => void} options.connected
  */
-export function serveGrpc({ record, connected }) {
+export function serveGrpc({ port: wanted, record, connected }) {
   const options = { includeDirs: [PROTO], keepCase: true, defaults: true };
   /** @type {any} */
   const { mcp } = loadPackageDefinition(loadSync('mcp/transport/v1/mcp.proto', options));
@@ -28,7 +29,7 @@ export function serveGrpc({ record, connected }) {
       connected(stream);
     },
   });
-  server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+  server.bindAsync(`127.0.0.1:${wanted}`, ServerCredentials.createInsecure(), (error, port) => {
     if (error !== null) throw error;
     serveHttp({ path: `/${port}`, place: '0', record, scheme: 'grpc', others: () => open.size });
   });

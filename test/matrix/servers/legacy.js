@@ -27,7 +27,7 @@ else if (kind === 'grpc') void serveOverGrpc();
 else if (http !== undefined) void serveOverHttp(http);
 else {
   console.error(
-    `usage: legacy.js stdio [file] | websocket [port] | grpc | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`,
+    `usage: legacy.js stdio [file] | websocket [port] | grpc [port] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`,
   );
   process.exitCode = 2;
 }
@@ -57,7 +57,7 @@ async function serveOverGrpc() {
     const options = { name: randomUUID(), record, sessions, hasCallStreams: true };
     await new LegacySession(options).connect(transportOver(stream));
   };
-  serveGrpc({ record, connected });
+  serveGrpc({ port: place ?? '0', record, connected });
 }
 
 function serveStdio() {

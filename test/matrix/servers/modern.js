@@ -23,7 +23,7 @@ else if (kind === 'http') void serveOnHttp(place);
 else if (kind === 'websocket') void serveOnWebSocket(place);
 else if (kind === 'grpc') void serveOverGrpc();
 else {
-  console.error('usage: modern.js stdio [file] | grpc | (http | websocket) [port or socket]');
+  console.error('usage: modern.js stdio [file] | grpc [port] | (http | websocket) [port or socket]');
   process.exitCode = 2;
 }
 
@@ -61,7 +61,7 @@ async function serveOnWebSocket(place) {
 
 async function serveOverGrpc() {
   const { serveGrpc, transportOver } = await import('./grpc.js');
-  serveGrpc({ record, connected: connectedBy(transportOver) });
+  serveGrpc({ port: place ?? '0', record, connected: connectedBy(transportOver) });
 }
 
 /**

@@ -198,6 +198,38 @@ test('faults of the server end the session, and say what it sent', async (t) => 
   }
 });
 
+test('a stream that ends within a message is a fault of the server, and a connection that does is a broken one', async (t) => {
+  const half = lineOf({ jsonrpc: '2.0', id: 1, result: {} }).subarray(0, 20);
+  for (const [end, code] of [
+    [(stream: ServerHttp2Stream) => stream.end(), 'ERR_UPSTREAM_PROTOCOL'],
+    [(stream: ServerHttp2Stream) => stream.session?.destroy(), 'ERR_UPSTREAM_CLOSED'],
+  ] as const) {
+    const port = await serveRaw(t, (stream) => {
+      stream.respond(GRPC);
+      stream.write(half, () => end(stream));
+    });
+    t.is((await dial(t, port).listener.whenClosed()).code, code);
+  }
+});
+
+test('a stream that is reset, or ends without a status, is a session that is over, and leaves no connection', async (t) => {
+  for (const end of [
+    (stream: ServerHttp2Stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+    (stream: ServerHttp2Stream) => stream.end(),
+  ]) {
+    let left: Promise<unknown> | undefined;
+    const port = await serveRaw(t, (stream) => {
+      left = stream.session && once(stream.session, 'close');
+      stream.respond(GRPC);
+      stream.once('data', () => end(stream));
+    });
+    const { dialer, listener } = dial(t, port);
+    t.is((await listener.whenClosed()).code, 'ERR_UPSTREAM_CLOSED');
+    await left;
+    t.is(dialer.readiness().state, 'ready');
+  }
+});
+
 test('a line that is no message is skipped, and warned of once', async (t) => {
   const port = await serveRaw(t, (stream) => {
     stream.respond(GRPC);
@@ -314,23 +346,22 @@ test('a closed link ends its half of the stream, and cancels where the server do
 });
 
 test('a server that reads nothing makes the link full, and nothing of it is lost', async (t) => {
-  let read = (): void => {};
+  let unread: ServerHttp2Stream | undefined;
   let received = 0;
   const port = await serveRaw(t, (stream) => {
     stream.respond(GRPC);
-    stream.pause();
     stream.on('data', (chunk: Buffer) => {
       received += chunk.length;
     });
     stream.pause();
-    read = () => stream.resume();
+    unread = stream;
   });
   const { link } = dial(t, port);
+  const stream = await waitFor(() => unread);
   const message = requestFrame(2, 'tools/call', { text: 'x'.repeat(100_000) });
   let sent = 1;
   for (; sent < 100 && link.send(message); sent += 1) await new Promise((resolve) => setTimeout(resolve, 5));
   t.true(sent < 20, `${sent} messages of 100 kB were taken`);
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  read();
+  stream.resume();
   await waitFor(() => received > sent * 100_000);
 });
