@@ -1,4 +1,5 @@
 /** A client over MQTT, of the library `mqtt`: it shares a broker with the bridge, and has topics of its own. */
+import type { Socket } from 'node:net';
 import { connectAsync } from 'mqtt';
 import type { Client, Identity } from './client.ts';
 import { Mailbox } from './mailbox.ts';
@@ -11,6 +12,8 @@ export async function openMqttClient(port: number, serverName: string, identity:
   // Marks of clients differ, and a broker gives the name of one to the next.
   const clientId = identity.name;
   const client = await connectAsync(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5, clientId, reconnectPeriod: 0 });
+  // Otherwise the system holds a call back until the broker has received the acknowledgment before it.
+  (client.stream as Socket).setNoDelay();
   const presence = new Promise<string>((resolve) => client.once('message', (topic) => resolve(topic)));
   await client.subscribeAsync(`$mcp-server/presence/+/${serverName}`, { qos: 1 });
   const [, , serverId = ''] = (await presence).split('/');

@@ -59,6 +59,11 @@ export class ByteQueue<Item> {
     this.#bytes += this.#sizeOf(item);
   }
 
+  /** Returns the oldest item. */
+  peek(): Item | undefined {
+    return this.#items[this.#first];
+  }
+
   /** Removes and returns the oldest item. */
   shift(): Item | undefined {
     if (this.length === 0) return undefined;

@@ -28,7 +28,7 @@ const COLLECT_MS = 50;
  * may be larger than that.
  */
 const MAX_COLLECTED = 256;
-const MAX_COLLECTED_BYTES = 256 * 1024;
+const MAX_COLLECTED_BYTES = 2 * 1024 * 1024;
 
 /** Latest calls whose clients are known. More than this are hardly ever open at once. */
 const KNOWN_CALLS = 4096;

@@ -18,9 +18,11 @@ export interface RecordingFileOptions {
 }
 
 /** Lines that wait for a slow disk. Beyond it messages are dropped, because no call may wait for its recording. */
-const WAITING_LIMITS = { maxItems: 4096, maxBytes: 16 * 1024 * 1024 };
-/** Characters. */
-const LONG_LINE = 16 * 1024;
+const WAITING_LIMITS = { maxItems: 64 * 1024, maxBytes: 16 * 1024 * 1024 };
+/** Bytes that lines are encoded to before they are written. A line that may be longer is encoded by itself. */
+const BATCH_BYTES = 512 * 1024;
+/** Most bytes that a character takes in UTF-8, where a pair of surrogates is two characters. */
+const MAX_CHARACTER_BYTES = 3;
 const RETRY_MS = 1000;
 /** Longest wait for the last lines at the end, since a disk may hang. */
 const MAX_CLOSE_MS = 3000;
@@ -50,7 +52,9 @@ interface OpenFile {
  */
 export class RecordingFile implements RecordingSink {
   readonly #options: RecordingFileOptions;
-  readonly #waiting = new ByteQueue<Batch>(WAITING_LIMITS, ({ bytes }) => bytes.length);
+  readonly #waiting = new ByteQueue<string>(WAITING_LIMITS, (line) => line.length);
+  /** Where each batch is encoded. It is kept, as allocating such buffers costs more than writing them. */
+  readonly #space = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #file: OpenFile | undefined;
   /** The batch that is being written, and the part of it that has been. */
   #batch: Batch | undefined;
@@ -90,12 +94,14 @@ export class RecordingFile implements RecordingSink {
   }
 
   take(lines: readonly string[]): void {
-    const batch = { bytes: encode(lines), lines: lines.length };
-    // A batch that is larger than the limit is taken if nothing else waits.
-    const fits = this.#waiting.fits(batch) || this.#waiting.length === 0;
-    if (this.#isClosed || !fits) return this.#drop(lines.length);
-    this.#waiting.add(batch);
-    if (this.#cancelRetry === undefined) this.#run();
+    let dropped = 0;
+    for (const line of lines) {
+      // A line that is longer than the limit is taken if nothing else waits.
+      if (this.#isClosed || !(this.#waiting.fits(line) || this.#waiting.length === 0)) dropped += 1;
+      else this.#waiting.add(line);
+    }
+    if (dropped > 0) this.#drop(dropped);
+    if (this.#waiting.length > 0 && this.#cancelRetry === undefined) this.#run();
   }
 
   #drop(lines: number): void {
@@ -124,7 +130,7 @@ export class RecordingFile implements RecordingSink {
     await Promise.race([this.#running, tooLong]);
     cancel?.();
     this.#cancelRetry?.();
-    this.#tellMissing(this.#waiting.toArray().reduce((sum, { lines }) => sum + lines, this.#batch?.lines ?? 0));
+    this.#tellMissing(this.#waiting.length + (this.#batch?.lines ?? 0));
     await this.#closeFile();
   }
 
@@ -146,7 +152,7 @@ export class RecordingFile implements RecordingSink {
   async #writeAll(): Promise<void> {
     try {
       for (;;) {
-        this.#batch ??= this.#waiting.shift();
+        this.#batch ??= this.#nextBatch();
         if (this.#batch === undefined) return;
         await this.#write(this.#batch.bytes);
         this.#batch = undefined;
@@ -156,6 +162,25 @@ export class RecordingFile implements RecordingSink {
     } catch (thrown) {
       await this.#failed(thrown as NodeJS.ErrnoException);
     }
+  }
+
+  #nextBatch(): Batch | undefined {
+    let lines = 0;
+    let used = 0;
+    for (let line = this.#waiting.peek(); line !== undefined; line = this.#waiting.peek()) {
+      const mostBytes = MAX_CHARACTER_BYTES * line.length + 1;
+      if (used + mostBytes > BATCH_BYTES) {
+        if (lines > 0) break;
+        this.#waiting.shift();
+        return { bytes: Buffer.from(`${line}\n`), lines: 1 };
+      }
+      this.#waiting.shift();
+      used += this.#space.write(line, used);
+      this.#space[used] = LF;
+      used += 1;
+      lines += 1;
+    }
+    return lines === 0 ? undefined : { bytes: this.#space.subarray(0, used), lines };
   }
 
   #succeeded(): void {
@@ -244,20 +269,6 @@ export class RecordingFile implements RecordingSink {
     this.#file = undefined;
     await file?.handle.close().catch(() => undefined);
   }
-}
-
-/** Long lines are joined as bytes, which costs much less than to join their texts, and short ones the other way round. */
-function encode(lines: readonly string[]): Buffer {
-  const parts: Buffer[] = [];
-  let short = '';
-  for (const line of lines) {
-    short += `${line}\n`;
-    if (line.length < LONG_LINE && short.length < LONG_LINE) continue;
-    parts.push(Buffer.from(short));
-    short = '';
-  }
-  parts.push(Buffer.from(short));
-  return Buffer.concat(parts);
 }
 
 function identityOf({ dev, ino }: { readonly dev: number; readonly ino: number }): string {

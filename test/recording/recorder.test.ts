@@ -7,7 +7,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 /** More than the recorder collects. */
-const LARGE = 'x'.repeat(300 * 1024);
+const LARGE = 'x'.repeat(3 * 1024 * 1024);
 
 interface Recorded {
   readonly clock: FakeClock;
