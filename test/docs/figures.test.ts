@@ -37,6 +37,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'a second': { of: 'the example of a server that changes its list too often' },
   },
   'docs/guide/mqtt.md': {
+    '40 ms': { of: 'the acknowledgment that Linux delays, for which the broker waits' },
     '5 seconds': ['upstream/mqtt/carrier.ts', 'ANSWER_MS'],
     '80 KiB': { of: 'the SDK for the ESP32, which reads messages into a buffer of that size' },
     'a second': ['bridge/hub-call.ts', 'FIRST_PAUSE_MS'],
