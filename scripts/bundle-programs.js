@@ -17,6 +17,7 @@ const PROGRAMS = [
   'test/fixtures/contract-server/server.js',
   'test/fixtures/everything/server.js',
   'test/fixtures/modern-server/stdio.js',
+  'test/fixtures/servers/both-eras.js',
   'test/fixtures/traced-server/legacy.js',
   'test/fixtures/traced-server/modern-stdio.js',
   'test/real-peers/servers/asker.js',

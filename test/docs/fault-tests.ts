@@ -30,10 +30,11 @@ export const FAULT_TESTS: Readonly<Record<string, readonly string[]>> = {
     'test/faults/network.test.ts',
     'test/matrix/losing-the-server.test.ts',
   ],
-  'The connection breaks during a call over HTTP+SSE, WebSocket or a byte stream': [
+  'The connection breaks during a call over HTTP+SSE, WebSocket, gRPC or a byte stream': [
     'test/faults/network.test.ts',
     'test/faults/connections.test.ts',
   ],
+  'The broker of a device is gone, or the device loses its power': ['test/faults/broker.test.ts'],
   'Connections break between calls': ['test/faults/network.test.ts', 'test/faults/connections.test.ts'],
   'The network falls silent': ['test/faults/network.test.ts', 'test/faults/connections.test.ts'],
   'It has forgotten its session': ['test/upstream/streamable-session/renewal.test.ts'],
@@ -56,6 +57,7 @@ export const FAULT_TESTS: Readonly<Record<string, readonly string[]>> = {
     'test/cli/serve-abandoned-sessions.test.ts',
     'test/relay/sessions/session-registry.test.ts',
   ],
+  'The broker at which it finds the server is gone, or refuses mcp-portage': ['test/faults/broker.test.ts'],
   'The client of `connect` ends its output or dies': [
     'test/faults/stdio-endpoint.test.ts',
     'test/bridge/connect-stdio.test.ts',
