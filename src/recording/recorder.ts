@@ -95,7 +95,8 @@ export class Recorder implements Journal {
     if (isFull || this.#entries.length >= MAX_COLLECTED) this.flush();
     const entry = { atMs: this.#options.wallClock(), frame, origin, tap, direction, call };
     this.#entries.push(entry);
-    if (direction === 'in' && origin.facts.side === 'client') this.#clients[call % KNOWN_CALLS] = origin.facts.client;
+    if (direction === 'in' && origin.facts.side === 'client' && this.#isRecent(call))
+      this.#clients[call % KNOWN_CALLS] = origin.facts.client;
     if (!isRepeated) this.#bytes += frame.bytes.length;
     this.#cancelTimer ??= this.#options.clock.after(COLLECT_MS, () => this.flush());
     return entry;
@@ -158,7 +159,12 @@ export class Recorder implements Journal {
   }
 
   #clientOf(call: number): string | undefined {
-    return call === 0 || call <= this.#lastCall - KNOWN_CALLS ? undefined : this.#clients[call % KNOWN_CALLS];
+    return this.#isRecent(call) ? this.#clients[call % KNOWN_CALLS] : undefined;
+  }
+
+  /** False for no call, and for one whose place in `#clients` belongs to a later call. */
+  #isRecent(call: number): boolean {
+    return call !== 0 && call > this.#lastCall - KNOWN_CALLS;
   }
 
   #textOf(atMs: number): string {

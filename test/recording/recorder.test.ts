@@ -76,6 +76,30 @@ test('on a connection that several clients share, each message names the client 
   );
 });
 
+test('a message without a call, and one of a call long ago, change no names of other calls', (t) => {
+  const { clock, batches, taps, server } = record(t);
+  const caller = (name: string) => taps.session({ transport: 'streamable-http', era: 'legacy', name });
+  const [one, two] = [caller('one'), caller('two')];
+  const call = (by: MessageTap, id: number): void => {
+    const request = clientFrame({ id, method: 'tools/list' });
+    by.received(request, undefined, () => server.sent(request, undefined));
+  };
+  call(two, 1);
+  for (let id = 2; id <= 4096; id += 1) call(one, id);
+  clock.advance(50);
+  two.received(clientFrame({ method: 'notifications/roots/list_changed' }), undefined, nothing);
+  server.received(serverFrame({ id: 4096, result: {} }), undefined, nothing);
+  call(one, 4097);
+  two.received(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), undefined, nothing);
+  server.received(serverFrame({ id: 4097, result: {} }), undefined, nothing);
+  clock.advance(50);
+  const answers = batches.flat().filter(({ side, direction }) => side === 'server' && direction === 'in');
+  t.deepEqual(
+    answers.map(({ client }) => client),
+    ['one', 'one'],
+  );
+});
+
 test('one large message is collected at a time', (t) => {
   const { batches, server } = record(t);
   for (let id = 1; id <= 4; id += 1) {
