@@ -2,7 +2,7 @@ import test from 'ava';
 import { hostFiles } from '../../../src/cli/info/host-files.ts';
 
 const at = (platform: NodeJS.Platform, env: Readonly<Record<string, string>>, home: string | undefined = '/home/me') =>
-  hostFiles({ platform, env, home, cwd: '/work' }).map(({ host, path }) => `${host}: ${path}`);
+  hostFiles({ platform, env, home, cwd: '/project' }).map(({ host, path }) => `${host}: ${path}`);
 
 test('on Linux, applications keep their files below ~/.config, or where XDG_CONFIG_HOME says', (t) => {
   t.true(at('linux', {}).includes('Claude Desktop: /home/me/.config/Claude/claude_desktop_config.json'));
@@ -28,7 +28,7 @@ test('Codex has a variable for its folder', (t) => {
 });
 
 test('the files of the project come last, once if it is the home folder, and without a home folder alone', (t) => {
-  t.is(at('linux', {}).at(-1), 'Kiro: /work/.kiro/settings/mcp.json');
+  t.is(at('linux', {}).at(-1), 'Kiro: /project/.kiro/settings/mcp.json');
   const atHome = hostFiles({ platform: 'linux', env: {}, home: '/home/me', cwd: '/home/me' });
   t.deepEqual(
     atHome.filter(({ path }) => path === '/home/me/.cursor/mcp.json').map(({ scope }) => scope),
