@@ -34,6 +34,7 @@ const JOIN_BELOW_BYTES = 16 * 1024;
 export function writePacket(packet: Packet, stream: Writable): void {
   const parts = new Parts(stream);
   writeToStream(packet, parts as unknown as Writable, VERSION);
+  if (stream.destroyed) return;
   stream.cork();
   for (const part of parts.joined()) stream.write(part);
   process.nextTick(uncork, stream);
