@@ -19,9 +19,9 @@ export type MqttEnd =
   | { readonly kind: 'refused' | 'dismissed'; readonly reasonCode: number; readonly reason: string | undefined }
   | { readonly kind: 'malformed'; readonly problem: string };
 
-/** How the options are called that users can correct something with. */
+/** The names of the options by which users can correct something. */
 export interface OptionNames {
-  /** Where the account is given: `with --user and --password`. */
+  /** The place of the account, as the end of a sentence: `with --user and --password`. */
   readonly account: string;
   readonly ca: string;
   /** Undefined if none can be shown. */
@@ -30,7 +30,7 @@ export interface OptionNames {
   readonly connectTimeout: string | undefined;
 }
 
-/** How the broker was connected to. */
+/** The way in which the broker was connected to. */
 export interface Approach {
   readonly tls: 'on' | 'off';
   readonly hasAccount: boolean;

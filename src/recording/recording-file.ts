@@ -53,7 +53,7 @@ interface OpenFile {
 export class RecordingFile implements RecordingSink {
   readonly #options: RecordingFileOptions;
   readonly #waiting = new ByteQueue<string>(WAITING_LIMITS, (line) => line.length);
-  /** Where each batch is encoded. It is kept, as allocating such buffers costs more than writing them. */
+  /** Space in which each batch is encoded. It is kept, as allocating such buffers costs more than writing them. */
   readonly #space = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #file: OpenFile | undefined;
   /** The batch that is being written, and the part of it that has been. */

@@ -60,7 +60,7 @@ export function mayHoldSecret(text: string): boolean {
   return mayBytesHoldSecret(Buffer.from(text));
 }
 
-/** The same of a text in UTF-8. Nearly all of the cost of a usual message is this loop. */
+/** Returns false if the UTF-8 text holds no secret that could be recognized. This loop is nearly all of the cost of a usual message. */
 export function mayBytesHoldSecret(text: Uint8Array): boolean {
   const end = text.length - 1;
   for (let at = 0; at < end; at += 2) {

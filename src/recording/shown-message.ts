@@ -49,7 +49,7 @@ function cutMessage({ bytes, kind, id, method, payloadStart }: Frame, format: Me
   const payload = seen.subarray(0, end === -1 ? characterStart(seen, 0, seen.length) : end);
   const part = kind === 'error' ? 'data' : 'payload';
   const { text, hidden } = secrets === 'kept' ? asWritten(payload) : hideSecrets(payload, part);
-  // Where there are as many characters as bytes, each has one.
+  // A text with as many characters as bytes has only characters of one byte.
   const isAscii = hidden === 0 && text.length === payload.length;
   const maxBytes = Math.max(0, maxMessageBytes - head.length);
   const shown = JSON.stringify(isAscii ? text.slice(0, maxBytes) : beginningOf(text, maxBytes));

@@ -60,7 +60,7 @@ export class GrpcCall {
     if (this.isOver) return;
     const { stream } = this;
     stream.respond(headers, { endStream: true });
-    // What arrives is discarded, but has to be read for its end to be noticed.
+    // The stream discards what arrives, which has to be read for its end to be noticed.
     stream.resume();
     const cancelTimer = this.#clock.after(LAST_WORDS_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
     stream.once('close', cancelTimer);

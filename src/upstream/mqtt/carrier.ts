@@ -127,7 +127,7 @@ type CarrierState =
   | Asking
   | { readonly kind: 'open'; readonly serverId: string };
 
-/** Where a message is published, and with which properties. */
+/** The topic and the properties with which a message is published. */
 type Place = Pick<Publication, 'topic' | 'properties'>;
 
 /**
@@ -448,7 +448,7 @@ export class MqttCarrier implements Carrier, MqttListener {
   }
 
   /**
-   * Where an instance speaks to this session. A modern server tells changes to the subscriptions that have asked for them, whose
+   * Returns the topics at which an instance speaks to this session. A modern server tells changes to the subscriptions that have asked for them, whose
    * ids only their own session knows: what it tells all sessions at once at the capability topic is for legacy clients.
    */
   #topicsOf(serverId: string): readonly string[] {

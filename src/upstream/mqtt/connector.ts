@@ -21,7 +21,7 @@ import { MqttCarrier } from './carrier.ts';
 
 export interface MqttConnectorOptions {
   readonly target: MqttTarget;
-  /** Of the headers, only the bridge's mark has a place in MQTT. */
+  /** MQTT has a place for only one of the headers, the bridge's mark. */
   readonly remote: Pick<RemoteConfig, 'account' | 'headers' | 'tls'>;
   /** See `MqttCarrierOptions`. */
   readonly connectTimeoutMs: number;
